@@ -1,0 +1,30 @@
+# Two commands are all a fresh machine needs: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: install demo test lint clean
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet -e '.[dev]'
+	$(BIN)/python -m whorl.jvm.present || $(BIN)/pip install --quiet -e '.[java]'
+	touch $(STAMP)
+
+demo: install
+	$(BIN)/python examples/demo.py
+
+test: install lint
+	$(BIN)/python -m pytest
+
+lint: install
+	$(BIN)/ruff check src tests bench examples
+	$(BIN)/ruff format --check src tests bench examples
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) .whorl .bench .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,43 @@
+"""`python -m bench NAME`: each benchmark is a module with `add_options` and `main`; its last line is its result."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from argparse import ArgumentParser
+from types import FrameType
+
+from confluent_kafka import KafkaException
+
+from bench import exactly_once, forward, memory, start
+from bench.failures import BenchFailed
+from whorl.errors import WhorlError
+
+BENCHMARKS = {"forward": forward, "exactly_once": exactly_once, "memory": memory, "start": start}
+
+
+def main() -> int:
+    parser = ArgumentParser(prog="python -m bench", description="Measures Whorl beside its peers.")
+    commands = parser.add_subparsers(dest="benchmark", required=True)
+    for name, module in BENCHMARKS.items():
+        module.add_options(commands.add_parser(name, help=(module.__doc__ or "").splitlines()[0]))
+    options = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupted)
+    try:
+        code: int = BENCHMARKS[options.benchmark].main(options)
+        return code
+    except (WhorlError, BenchFailed, KafkaException) as error:
+        print(f"{options.benchmark} failed: {error}", file=sys.stderr)
+        return 3
+    except KeyboardInterrupt:
+        return 130
+
+
+def _interrupted(number: int, frame: FrameType | None) -> None:
+    """Both signals unwind the stack, so that everything started is ended; also in a background shell job."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""How long a record is under way at a calm rate, by the clock of one process that sends and receives it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from statistics import median
+from struct import Struct
+from uuid import uuid4
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from bench.failures import TooSlow
+from bench.measure import watch
+from bench.peers import Work
+from bench.topics import PARTITIONS, Topics
+from bench.whorl_side import Whorl
+
+RATE = 200
+SECONDS = 6
+WARM_UP = RATE
+STAMP = Struct("<q")
+PAYLOAD = bytes(92)
+
+
+def over_broker_ms(topics: Topics, runs: int) -> float:
+    """Median through Whorl less the median of the broker alone, measured in turns."""
+    name = f"latency-{uuid4().hex[:8]}"
+    plain, source, sink = f"{name}-plain", f"{name}-in", f"{name}-out"
+    topics.create(plain, source, sink)
+    with ExitStack() as stack:
+        stack.callback(topics.delete, plain, source, sink)
+        (whorl,) = Whorl("latency.yaml").start(Work(topics.address, name, source, sink), stack)
+        _await_first(topics, source, sink, whorl.check)
+        broker_alone, through_whorl = [], []
+        for number in range(1, runs + 1):
+            broker_alone.append(median(trip_ms(topics.address, plain, plain)))
+            through_whorl.append(median(trip_ms(topics.address, source, sink)))
+            print(
+                f"latency  run {number}  broker {broker_alone[-1]:.2f} ms  whorl {through_whorl[-1]:.2f} ms", flush=True
+            )
+        whorl.check()
+    return median(through_whorl) - median(broker_alone)
+
+
+def trip_ms(address: str, into: str, out: str, seconds: float = SECONDS) -> list[float]:
+    """Milliseconds from produce to consume of every record after the warm-up."""
+    count = int(seconds * RATE)
+    consumer = _at_end(address, out)
+    sender = threading.Thread(target=_send, args=(address, into, count), daemon=True)
+    sender.start()
+    times: list[float] = []
+    deadline = time.monotonic() + seconds + 15
+    while len(times) < count and time.monotonic() < deadline:
+        message = consumer.poll(0.1)
+        if message is not None and message.error() is None:
+            times.append((time.monotonic_ns() - STAMP.unpack_from(message.value())[0]) / 1e6)
+    sender.join()
+    consumer.close()
+    if len(times) < count:
+        raise TooSlow(f"{len(times)} of {count} records came back from '{out}'")
+    return times[WARM_UP:]
+
+
+def _send(address: str, topic: str, count: int) -> None:
+    producer = Producer({"bootstrap.servers": address, "linger.ms": 0, "partitioner": "murmur2_random"})
+    due = time.monotonic()
+    for number in range(count):
+        producer.produce(topic, STAMP.pack(time.monotonic_ns()) + PAYLOAD, b"k%d" % number)
+        producer.poll(0)
+        due += 1 / RATE
+        time.sleep(max(0.0, due - time.monotonic()))
+    producer.flush(10)
+
+
+def _at_end(address: str, topic: str) -> Consumer:
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "bench.latency", "enable.auto.commit": False})
+    ends = [
+        TopicPartition(topic, number, consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)[1])
+        for number in range(PARTITIONS)
+    ]
+    consumer.assign(ends)
+    return consumer
+
+
+def _await_first(topics: Topics, source: str, sink: str, check: Callable[[], None]) -> None:
+    """Sends one record and waits until it is through: the pipeline is up."""
+    topics.load(source, [(b"first", STAMP.pack(0))])
+    watch(lambda: topics.committed_end(sink), 1, check, timeout=120)

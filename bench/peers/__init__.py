@@ -1,0 +1,123 @@
+"""The systems that Whorl is measured beside, each set up as someone who knows it well would.
+
+A peer copies or transforms one topic into another from the first record on, under a name that no earlier run had.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import venv
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Protocol
+
+from bench.failures import Skipped
+from bench.jars import connector, streams_class_path
+from bench.places import KEPT, LOGS, PEERS, PIPELINES, PYTHON
+from bench.processes import Process
+
+QUIX = "quixstreams==3.28.1"
+QUIX_PROCESSES = 2
+MAX_OFFSETS = 400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One run: read `source`, write `sink`, under a fresh `name`."""
+
+    broker: str
+    name: str
+    source: str
+    sink: str
+
+
+class System(Protocol):
+    name: str
+
+    def prepare(self) -> None:
+        """What is done once and not measured; raises Skipped."""
+
+    def start(self, work: Work, stack: ExitStack) -> Sequence[Process]:
+        """Starts the processes; the stack ends them and removes their files."""
+
+    def describe(self, processes: Sequence[Process]) -> str:
+        """What the run's own log says that belongs beside its figure."""
+
+
+class Peer:
+    def describe(self, processes: Sequence[Process]) -> str:
+        return ""
+
+
+class KafkaStreams(Peer):
+    name = "kafka_streams"
+
+    def prepare(self) -> None:
+        compiler = shutil.which("javac")
+        if compiler is None:
+            raise Skipped("no javac here: install a JDK to compare with Kafka Streams")
+        classes = KEPT / "classes"
+        classes.mkdir(parents=True, exist_ok=True)
+        subprocess.run(
+            [compiler, "-cp", streams_class_path(), "-d", classes, PEERS / "Forward.java"], check=True, timeout=120
+        )
+
+    def start(self, work: Work, stack: ExitStack) -> Sequence[Process]:
+        java = shutil.which("java") or "java"
+        where = f"{KEPT / 'classes'}{os.pathsep}{streams_class_path()}"
+        arguments = (work.broker, work.name, work.source, work.sink, _folder(stack))
+        command = (java, "-Xms1g", "-Xmx1g", "-cp", where, "Forward", *arguments)
+        return [stack.enter_context(Process(command, LOGS / f"{work.name}.log"))]
+
+
+class BareSpark(Peer):
+    name = "bare_spark"
+
+    def __init__(self, max_offsets: int = MAX_OFFSETS) -> None:
+        self._max_offsets = max_offsets
+
+    def prepare(self) -> None:
+        connector()
+
+    def start(self, work: Work, stack: ExitStack) -> Sequence[Process]:
+        arguments = (work.broker, work.source, work.sink, _folder(stack), connector(), str(self._max_offsets))
+        log = LOGS / f"{work.name}.log"
+        return [stack.enter_context(Process((PYTHON, PEERS / "bare_spark.py", *arguments), log))]
+
+
+class Quix(Peer):
+    name = "quix"
+
+    def prepare(self) -> None:
+        """An environment of its own: its pins are not Whorl's."""
+        done = KEPT / "quix" / f"{QUIX}.installed"
+        if done.exists():
+            return
+        venv.create(KEPT / "quix", with_pip=True, clear=True)
+        installed = subprocess.run([self._python, "-m", "pip", "install", "--quiet", QUIX], timeout=600, check=False)
+        if installed.returncode:
+            raise Skipped(f"{QUIX} could not be installed")
+        done.touch()
+
+    def start(self, work: Work, stack: ExitStack) -> Sequence[Process]:
+        arguments = (work.broker, work.name, work.source, work.sink, _folder(stack))
+        command = (self._python, PEERS / "quix_app.py", *arguments)
+        env = {"PYTHONPATH": str(PIPELINES)}
+        logs = [LOGS / f"{work.name}-{number}.log" for number in range(QUIX_PROCESSES)]
+        return [stack.enter_context(Process(command, log, env)) for log in logs]
+
+    @property
+    def _python(self) -> Path:
+        return KEPT / "quix" / "bin" / "python"
+
+
+def _folder(stack: ExitStack) -> Path:
+    """A new folder that goes when the stack closes."""
+    folder = Path(mkdtemp(prefix="whorl-bench-"))
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    return folder

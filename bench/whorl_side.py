@@ -1,0 +1,55 @@
+"""Whorl as its users run it: `whorl run FILE` in a process of its own, stopped with Ctrl-C."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench.peers import Work
+from bench.places import LOGS, PIPELINES, WHORL
+from bench.processes import Member, Process
+
+SPARK = re.compile(r"Spark application (\S+) on .*?(\d+) tasks", re.DOTALL)
+DAEMON = "pyspark.daemon"
+
+
+class Whorl:
+    name = "whorl"
+
+    def __init__(self, pipeline: str) -> None:
+        self._pipeline = pipeline
+
+    def prepare(self) -> None:
+        """Nothing: it is here."""
+
+    def start(self, work: Work, stack: ExitStack) -> Sequence[Process]:
+        return [stack.enter_context(run_whorl(self._pipeline, work))]
+
+    def describe(self, processes: Sequence[Process]) -> str:
+        log = "".join(process.log.read_text(errors="replace") for process in processes)
+        said = SPARK.search(log)
+        return f"Spark application {said[1]}, {said[2]} tasks" if said else "Spark application not named"
+
+
+def run_whorl(pipeline: str, work: Work, *options: str, log: str = "") -> Process:
+    """`pipeline` is a file of bench/pipelines; it takes names and topics from its environment."""
+    command: tuple[str | Path, ...] = (WHORL, "run", PIPELINES / pipeline, "--set", f"broker={work.broker}", *options)
+    env = {"BENCH_NAME": work.name, "BENCH_SOURCE": work.source, "BENCH_SINK": work.sink}
+    return Process(command, LOGS / f"{log or work.name}.log", env)
+
+
+def jvm(process: Process) -> list[Member]:
+    return [member for member in process.members() if "SparkSubmit" in member.command]
+
+
+def daemons(process: Process) -> list[Member]:
+    """The parents of Spark's Python workers."""
+    java = {member.pid for member in jvm(process)}
+    return [member for member in process.members() if DAEMON in member.command and member.parent in java]
+
+
+def workers(process: Process) -> list[Member]:
+    parents = {member.pid for member in daemons(process)}
+    return [member for member in process.members() if member.parent in parents]

@@ -1,0 +1,120 @@
+"""The live view of `whorl run`: a table on a terminal, a line now and then elsewhere; then the summary."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from whorl.config.spec import ConsoleSink
+from whorl.jobs.job import Job
+from whorl.tasks.watch import ComponentView
+
+_LINE_EVERY = 5.0
+
+
+class Rates:
+    """Records per second of each component, over the last couple of seconds."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, list[tuple[float, float]]] = {}
+
+    def of(self, component: str, total: float) -> float:
+        now = time.monotonic()
+        seen = [(at, count) for at, count in self._seen.get(component, []) if now - at < 3] + [(now, total)]
+        self._seen[component] = seen
+        (first_at, first), (last_at, last) = seen[0], seen[-1]
+        return max(0.0, last - first) / (last_at - first_at) if last_at > first_at else 0.0
+
+
+class LiveView:
+    """Shows a job and the rows of its console sinks; keeps those of list sinks."""
+
+    def __init__(self, console: Console) -> None:
+        self.lists: dict[str, list[dict[str, Any]]] = {}
+        self.counts: dict[str, int] = {}
+        self._console = console
+        self._rates = Rates()
+        self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
+        self._line_at = time.monotonic() + 1.0
+        self._started = time.monotonic()
+
+    def __enter__(self) -> LiveView:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._live:
+            self._live.stop()
+
+    def show(self, job: Job, rows: dict[str, list[dict[str, Any]]]) -> None:
+        for sink, new in rows.items():
+            self._show_rows(job, sink, new)
+        if self._live:
+            self._live.update(self._table(job))
+        elif time.monotonic() >= self._line_at:
+            self._line_at = time.monotonic() + _LINE_EVERY
+            for id, view in job.watch.components.items():
+                self._console.print(self._line(id, view), highlight=False)
+
+    def _show_rows(self, job: Job, sink: str, rows: list[dict[str, Any]]) -> None:
+        options = job.plan.graph.nodes[sink].what
+        self.counts[sink] = self.counts.get(sink, 0) + len(rows)
+        if isinstance(options, ConsoleSink):
+            self._console.print(rows_table(sink, rows, options.limit))
+        else:
+            self.lists.setdefault(sink, []).extend(rows)
+
+    def _table(self, job: Job) -> Table:
+        title = f"{job.plan.pipeline}: {job.state.value}, {time.monotonic() - self._started:.0f} s"
+        table = Table(title=title, title_justify="left", title_style="bold")
+        for name in ("component", "step", "tasks", "records/s", "read", "written", "dead", "lag", "commit ms", "restarts"):
+            table.add_column(name, justify="left" if name in ("component", "step") else "right")
+        for id, view in job.watch.components.items():
+            table.add_row(id, *self._cells(id, view))
+        return table
+
+    def _cells(self, id: str, view: ComponentView) -> list[str]:
+        rate = self._rates.of(id, view.total("read"))
+        numbers = [f"{rate:,.0f}", *(f"{view.total(name):,.0f}" for name in ("read", "written", "dead", "lag"))]
+        return [step(view), str(len(view.tasks)), *numbers, f"{commit_ms(view):.1f}", str(len(view.failures))]
+
+    def _line(self, id: str, view: ComponentView) -> str:
+        rate = self._rates.of(id, view.total("read"))
+        return (
+            f"{id}: {step(view)}, {rate:,.0f} records/s, read {view.total('read'):,.0f}, written {view.total('written'):,.0f}, "
+            f"lag {view.total('lag'):,.0f}, commit {commit_ms(view):.1f} ms"
+        )
+
+
+def step(view: ComponentView) -> str:
+    """The step most behind of all tasks."""
+    steps = {task.status.figures["step"] if task.status else "starting" for task in view.tasks}
+    return next((name for name in ("starting", "joining", "restoring", "running") if name in steps), "running")
+
+
+def commit_ms(view: ComponentView) -> float:
+    commits = view.total("commits")
+    return 1000 * view.total("commit_seconds") / commits if commits else 0.0
+
+
+def rows_table(title: str, rows: list[dict[str, Any]], limit: int) -> Table:
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    table = Table(title=title, title_justify="left", caption=f"and {len(rows) - limit} more" if len(rows) > limit else None)
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    for row in rows[:limit]:
+        table.add_row(*("" if row.get(name) is None else str(row[name]) for name in columns))
+    return table
+
+
+def summary(job: Job, seconds: float) -> str:
+    views = job.watch.components.values()
+    read, written, dead = (sum(view.total(name) for view in views) for name in ("read", "written", "dead"))
+    dead_letters = f", {dead:,.0f} to '{job.plan.dead_letter}'" if dead else ""
+    return f"{job.plan.pipeline}: read {read:,.0f}, written {written:,.0f}{dead_letters} in {seconds:.1f} s"

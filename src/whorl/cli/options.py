@@ -1,0 +1,31 @@
+"""Options that several verbs share, spelled once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+PipelineFile = Annotated[Path, typer.Argument(metavar="FILE", help="The pipeline file.", show_default=False)]
+Profile = Annotated[
+    str | None,
+    typer.Option("--profile", metavar="NAME", help="Profile of whorl.yaml; WHORL_PROFILE says it too.", show_default=False),
+]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting; may be repeated.", show_default=False),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="The whorl.yaml to use instead of the one found.", show_default=False),
+]
+BrokerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--broker",
+        metavar="HOST:PORT",
+        help="Kafka's address; else that of the settings, else this folder's own broker.",
+        show_default=False,
+    ),
+]

@@ -1,0 +1,154 @@
+"""The options of sources, and the columns that leave them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from whorl.config.fields import Columns, Format, Moment, OnError, OptionalSchema, Topic
+from whorl.config.validation import Problem
+from whorl.formats import format_schema, parse_format
+from whorl.operators.operator import ErrorPolicy, Options
+from whorl.schema import UNKNOWN, Schema
+
+_PYTHON_TYPES = {bool: "boolean", int: "long", float: "double", str: "string", bytes: "binary", datetime: "timestamp"}
+
+
+class Start(Options):
+    """Where reading begins when the pipeline has no position of its own yet."""
+
+    position: Literal["earliest", "latest"] = Field(default="earliest", description="where nothing else is said")
+    timestamp: Moment | None = Field(
+        default=None,
+        description="at the first record of this time or later: 2026-01-31T12:00:00Z, or milliseconds since 1970",
+    )
+    offsets: dict[str, dict[int, int]] | None = Field(default=None, description="{topic: {partition: offset}}")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        return {"position": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if self.timestamp is not None and self.offsets is not None:
+            raise Problem("has both 'timestamp' and 'offsets'", hint="keep one")
+        return self
+
+    def __hash__(self) -> int:
+        return hash((self.position, self.timestamp))
+
+
+class SourceOptions(Options):
+    """What all sources have."""
+
+    type: str
+    on_error: OnError = Field(default_factory=ErrorPolicy, description="what becomes of a record that cannot be read")
+
+    def output(self) -> Schema | None:
+        """The columns of its rows, where they are known."""
+        return None
+
+
+class KafkaSource(SourceOptions):
+    """Records of Kafka topics."""
+
+    type: Literal["kafka"] = "kafka"
+    topic: Topic | None = Field(default=None, description="the topic; or `topics`, or `pattern`")
+    topics: tuple[Topic, ...] = Field(default=(), description="several topics")
+    pattern: str | None = Field(default=None, description="all topics whose whole name matches this regular expression")
+    key: Columns = Field(default=(), description="the column or columns that the Kafka key holds")
+    format: Format = Field(
+        default_factory=lambda: parse_format("json"), description="how values are written: a name, or a map with `type`"
+    )
+    schema_: OptionalSchema = Field(
+        default=None,
+        alias="schema",
+        description="columns and their types, {name: type}; without it columns are not checked",
+    )
+    start: Start = Field(
+        default_factory=Start,
+        description="at the first start: earliest, latest, {timestamp: ...}, {offsets: {topic: {partition: n}}}",
+    )
+    partitioner: Literal["murmur2", "crc32"] | None = Field(
+        default=None, description="the hash by which its writer spread the keys; checked against a sample at the start"
+    )
+
+    @field_validator("pattern")
+    @classmethod
+    def _compiles(cls, value: str | None) -> str | None:
+        try:
+            re.compile(value or "")
+        except re.error as error:
+            raise Problem(
+                f"'{value}' is not a regular expression: {error}", hint="escape its special characters"
+            ) from None
+        return value
+
+    @model_validator(mode="after")
+    def _one_of(self) -> Self:
+        given = [name for name in ("topic", "topics", "pattern") if getattr(self, name)]
+        if not given:
+            raise Problem("no topic", code="missing-key", hint="add `topic: ...`, `topics: [...]` or `pattern: ...`")
+        if len(given) > 1:
+            raise Problem(f"has {' and '.join(repr(name) for name in given)}", hint="keep one of them")
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The topics it names; empty with a pattern."""
+        return (self.topic,) if self.topic else self.topics
+
+    def output(self) -> Schema | None:
+        return self.schema_ or format_schema(self.format)
+
+
+class ListSource(SourceOptions):
+    """Rows written in the pipeline file, for tests and trials."""
+
+    type: Literal["list"] = "list"
+    rows: tuple[dict[str, Any], ...] = Field(description="the rows in order; one that is no map is the column `value`")
+    keys: tuple[str | None, ...] = Field(default=(), description="the key of each row; without it rows have none")
+
+    @field_validator("rows", mode="before")
+    @classmethod
+    def _maps(cls, value: Any) -> Any:
+        if not isinstance(value, list | tuple):
+            return value
+        return [row if isinstance(row, Mapping) else {"value": row} for row in value]
+
+    @model_validator(mode="after")
+    def _a_key_each(self) -> Self:
+        if self.keys and len(self.keys) != len(self.rows):
+            raise Problem(f"has {len(self.rows)} rows and {len(self.keys)} keys", hint="give each row a key, or none")
+        return self
+
+    def output(self) -> Schema | None:
+        names = dict.fromkeys(name for row in self.rows for name in row)
+        return Schema(tuple((name, self._type_of(name)) for name in names)) if names else None
+
+    def _type_of(self, name: str) -> str:
+        types = {_PYTHON_TYPES.get(type(row[name]), UNKNOWN) for row in self.rows if row.get(name) is not None}
+        return types.pop() if len(types) == 1 else UNKNOWN
+
+    def __hash__(self) -> int:
+        return hash((self.type, len(self.rows), self.keys))
+
+
+class RateSource(SourceOptions):
+    """Numbered rows {value, timestamp} at a steady rate, for tests and trials."""
+
+    type: Literal["rate"] = "rate"
+    rows_per_second: float = Field(default=1.0, gt=0, description="over all partitions")
+    partitions: int = Field(default=1, ge=1, description="rows are dealt to them in turn")
+    limit: int | None = Field(default=None, ge=0, description="end after so many rows")
+
+    def output(self) -> Schema | None:
+        return Schema((("value", "long"), ("timestamp", "timestamp")))
+
+
+SOURCES: dict[str, type[SourceOptions]] = {"kafka": KafkaSource, "list": ListSource, "rate": RateSource}

@@ -1,0 +1,93 @@
+"""A pipeline as it is written, typed: what its sources, operators and sinks are, and which ends of edges they name.
+
+Both forms of a pipeline file load to this. Ids hold no dot: `from: route.big` reads the output `big` of the operator
+`route`. The options of operators stay as written; their types are known to `whorl.operators.registry`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from whorl.config.fields import Id, OnError, several
+from whorl.config.sinks import SINKS, ConsoleSink, KafkaSink, ListSink, SinkOptions
+from whorl.config.sources import SOURCES, KafkaSource, ListSource, RateSource, SourceOptions, Start
+from whorl.config.tree import Key, Path
+from whorl.errors import Location
+from whorl.operators.operator import ErrorPolicy, Options
+
+__all__ = [
+    "SINKS", "SOURCES", "ConsoleSink", "KafkaSink", "KafkaSource", "Link", "ListSink", "ListSource", "OperatorSpec",
+    "PipelineSpec", "RateSource", "SinkOptions", "SinkSpec", "SourceOptions", "SourceSpec", "Start",
+]  # fmt: skip
+
+
+class Link(Options):
+    """One end of an edge: an id, `id.output`, or a map."""
+
+    id: Id = Field(description="the operator, source or sink at the other end")
+    output: str = Field(default="", description="which output of an operator that has several")
+    via: Literal["memory", "topic"] = Field(default="memory", description="topic: even where memory would do")
+    feedback: bool = Field(default=False, description="the edge closes a cycle on purpose")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short(cls, value: Any) -> Any:
+        if not isinstance(value, str | int) or isinstance(value, bool):
+            return value
+        id, _, output = str(value).partition(".")
+        return {"id": id, "output": output}
+
+
+Links = Annotated[tuple[Link, ...], BeforeValidator(several)]
+
+
+class Named(Options):
+    """What sources, operators and sinks have in common: identity, and their place in the file."""
+
+    id: Id = Field(description="its identity for ever: topics, errors and metrics carry it")
+    type: str = Field(description="what it does")
+    path: Path = Field(default=(), exclude=True)
+    at: Location | None = Field(default=None, exclude=True)
+
+
+class SourceSpec(Named):
+    options: SourceOptions | None = Field(default=None, description="None where they are wrong; the findings say why")
+    to: Links = Field(default=(), description="who reads it; the other end may say so instead (`from`)")
+
+
+class OperatorSpec(Named):
+    from_: Links = Field(default=(), alias="from", description="what it reads: an id, `id.output`, or a list of them")
+    to: Links = Field(default=(), description="who reads it; the other end may say so instead (`from`)")
+    on_error: OnError = Field(
+        default_factory=ErrorPolicy, description="what becomes of a record on which it fails: a word or a map"
+    )
+    isolate: bool = Field(default=False, description="runs in a component of its own")
+    options: dict[Key, Any] = Field(default_factory=dict, description="those of its type, as written")
+
+
+class SinkSpec(Named):
+    options: SinkOptions | None = Field(default=None, description="None where they are wrong; the findings say why")
+    from_: Links = Field(default=(), alias="from", description="what it writes: an id, `id.output`, or a list of them")
+
+
+class PipelineSpec(Options):
+    """A pipeline file, typed."""
+
+    name: str = Field(description="the pipeline's name; without it the file's, or its folder's if that is `pipeline`")
+    sources: tuple[SourceSpec, ...] = Field(default=(), description="where records come from, by id")
+    operators: tuple[OperatorSpec, ...] = Field(default=(), description="what is done with them")
+    sinks: tuple[SinkSpec, ...] = Field(default=(), description="where they go, by id")
+    settings: dict[Key, Any] = Field(default_factory=dict, description="overrides those of whorl.yaml")
+    file: str = Field(default="", description="where it was read")
+
+    @property
+    def givers(self) -> tuple[SourceSpec | OperatorSpec, ...]:
+        """What records leave."""
+        return (*self.sources, *self.operators)
+
+    @property
+    def takers(self) -> tuple[OperatorSpec | SinkSpec, ...]:
+        """What records enter."""
+        return (*self.operators, *self.sinks)

@@ -1,0 +1,80 @@
+"""From a loaded file to the graph: options typed, edges joined, columns followed from sources to sinks.
+
+What is wrong is found and left out, so that one mistake does not hide another; a graph without findings is whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from whorl.config.codes import suggest
+from whorl.config.full import OPERATOR_KEYS
+from whorl.config.loader import Loaded
+from whorl.config.spec import OperatorSpec
+from whorl.config.tree import Tree
+from whorl.config.validation import validate
+from whorl.errors import Finding, PipelineError
+from whorl.graph.columns import Columns
+from whorl.graph.graph import Kind, Node, StreamGraph
+from whorl.graph.user_code import user_modules
+from whorl.graph.wiring import wire
+from whorl.operators.operator import OperatorType
+from whorl.operators.registry import OPERATORS
+
+
+def build(loaded: Loaded) -> tuple[StreamGraph, list[Finding]]:
+    edges, findings = wire(loaded)
+    nodes: dict[str, Node] = {}
+    for node, wrong in _nodes(loaded):
+        findings += wrong
+        if node is not None:
+            nodes.setdefault(node.id, node)
+    with user_modules(loaded.spec.file):
+        columns = Columns(loaded, nodes, edges)
+        followed = columns.follow()
+    whole = tuple(edge for edge in edges if edge.source in nodes and edge.target in nodes)
+    return StreamGraph(loaded.spec.name, followed, whole), findings + columns.findings
+
+
+def _nodes(loaded: Loaded) -> Iterator[tuple[Node | None, list[Finding]]]:
+    for source in loaded.spec.sources:
+        if source.options:
+            what = source.options
+            yield Node(source.id, Kind.SOURCE, source.type, what, what.on_error, at=source.at), []
+    for spec in loaded.spec.operators:
+        typed, findings = _operator(loaded, spec)
+        yield _operator_node(spec, typed) if typed else None, findings
+    for sink in loaded.spec.sinks:
+        if sink.options:
+            yield Node(sink.id, Kind.SINK, sink.type, sink.options, at=sink.at), []
+
+
+def _operator_node(spec: OperatorSpec, typed: OperatorType) -> Node:
+    return Node(spec.id, Kind.OPERATOR, spec.type, typed, spec.on_error, spec.isolate, at=spec.at)
+
+
+def _operator(loaded: Loaded, spec: OperatorSpec) -> tuple[OperatorType | None, list[Finding]]:
+    if not spec.type:
+        return None, []
+    if spec.type not in OPERATORS:
+        message = f"operator '{spec.id}' has no known type: '{spec.type}'"
+        hint = suggest(spec.type, OPERATORS, "known types")
+        return None, [Finding("unknown-type", message, hint, loaded.place(spec, "type"))]
+    try:
+        kind = OPERATORS[spec.type]
+        tree = _options(loaded, spec)
+        options, findings = validate(kind.Options, tree, tree.at, f"operator '{spec.id}'", OPERATOR_KEYS)
+        return (kind(options) if options is not None else None), findings
+    except PipelineError as error:
+        hint = error.hint or "mend or remove the package that offers it"
+        return None, [Finding(error.code, f"operator '{spec.id}': {error.message}", hint, spec.at)]
+
+
+def _options(loaded: Loaded, spec: OperatorSpec) -> Tree:
+    """The options where they are written; a form may have added some that are not."""
+    written = loaded.document.tree.find(spec.path)
+    assert written is not None and spec.at is not None
+    own = written.without(*OPERATOR_KEYS)
+    added = {key: Tree(value, spec.at) for key, value in spec.options.items() if key not in own.value}
+    return replace(own, value={**own.value, **added})

@@ -1,0 +1,115 @@
+"""What a plan finds in the cluster it will run on: which topics are there, which will be made, and with how many partitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from whorl.config.spec import KafkaSource, RateSource
+from whorl.errors import Finding
+from whorl.kafka.topics import Cluster, TopicWanted
+from whorl.plan import naming
+from whorl.plan.plan import Component, Input, OutputKind, Plan
+from whorl.tasks.assignment import generated_topic
+from whorl.tasks.layout import logical_partitions
+from whorl.tasks.register import Registration
+
+_INTERNAL = {"retention.ms": "-1", "max.message.bytes": str(8 << 20)}
+_HOUR = str(3600 * 1000)
+_DAY = str(24 * 3600 * 1000)
+_COMPACTED = {"cleanup.policy": "compact", "segment.bytes": str(64 << 20), "segment.ms": str(10 * 60 * 1000)}
+
+
+@dataclass
+class Ground:
+    """`partitions` counts every topic of the plan, those to be made included."""
+
+    topics: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    """Component id, input id: the topics read."""
+    partitions: dict[str, int] = field(default_factory=dict)
+    lps: dict[str, int] = field(default_factory=dict)
+    missing: list[TopicWanted] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    def read_by(self, component: Component) -> dict[str, int]:
+        return {topic: self.partitions[topic] for topics in self.topics[component.id].values() for topic in topics}
+
+
+def survey(plan: Plan, cluster: Cluster, registration: Registration | None) -> Ground:
+    ground = Ground(partitions=cluster.partition_counts())
+    for name, config in own_topics(plan.pipeline).items():
+        _want(ground, TopicWanted(name, 1, config))
+    _want(ground, TopicWanted(plan.dead_letter, plan.settings.partitions, _INTERNAL))
+    for component in plan.components:
+        _survey_component(plan, component, ground, registration)
+    return ground
+
+
+def own_topics(pipeline: str) -> Mapping[str, Mapping[str, str]]:
+    """The topics that must be there before anything else is."""
+    return {
+        naming.REGISTER: _COMPACTED,
+        naming.control_topic(pipeline): {"retention.ms": _DAY},
+        naming.status_topic(pipeline): {"retention.ms": _HOUR, "segment.ms": _HOUR},
+    }
+
+
+def changelog(topic: str, lps: int) -> TopicWanted:
+    return TopicWanted(topic, lps, _COMPACTED)
+
+
+def _survey_component(plan: Plan, component: Component, ground: Ground, registration: Registration | None) -> None:
+    ground.topics[component.id] = {input.id: _topics_of(plan, input, ground) for input in component.inputs}
+    entry = registration.components.get(component.id) if registration else None
+    counts = [ground.partitions[topic] for topics in ground.topics[component.id].values() for topic in topics]
+    lps = entry.layout.lps if entry else logical_partitions(counts, plan.settings.max_tasks)
+    ground.lps[component.id] = lps
+    for output in component.outputs:
+        if output.kind is OutputKind.SINK:
+            _outside(plan, output.topic, f"sink '{output.id}'", ground)
+        else:
+            _want(ground, TopicWanted(output.topic, lps, _INTERNAL))
+
+
+def _topics_of(plan: Plan, input: Input, ground: Ground) -> tuple[str, ...]:
+    source = input.source
+    if source is None:
+        return (input.topic,)
+    if isinstance(source, KafkaSource):
+        return _kafka_topics(plan, input.id, source, ground)
+    topic = generated_topic(input)
+    ground.partitions[topic] = source.partitions if isinstance(source, RateSource) else 1
+    return (topic,)
+
+
+def _kafka_topics(plan: Plan, id: str, source: KafkaSource, ground: Ground) -> tuple[str, ...]:
+    if source.pattern:
+        found = _matching(source.pattern, ground)
+        if not found:
+            ground.findings.append(
+                Finding("topic-missing", f"no topic matches the pattern '{source.pattern}' of source '{id}'", "create one first")
+            )
+        return found
+    return tuple(name for name in source.names if _outside(plan, name, f"source '{id}'", ground))
+
+
+def _matching(pattern: str, ground: Ground) -> tuple[str, ...]:
+    return tuple(sorted(name for name in ground.partitions if re.fullmatch(pattern, name) and not name.startswith("__")))
+
+
+def _outside(plan: Plan, topic: str, reader: str, ground: Ground) -> bool:
+    if topic in ground.partitions:
+        return True
+    if plan.settings.create_topics:
+        _want(ground, TopicWanted(topic, plan.settings.partitions))
+        return True
+    hint = f"create it: whorl topics create {topic}, or set 'create_topics: true'"
+    ground.findings.append(Finding("topic-missing", f"topic '{topic}' of {reader} does not exist", hint))
+    return False
+
+
+def _want(ground: Ground, topic: TopicWanted) -> None:
+    if topic.name not in ground.partitions:
+        ground.partitions[topic.name] = topic.partitions
+        ground.missing.append(topic)

@@ -1,0 +1,212 @@
+"""A pipeline at work, seen from its driver: Spark jobs started, tasks watched, orders sent.
+
+    CREATED -> RUNNING -> STOPPING -> ENDED
+                  |            |
+                  +-- FAILED --+      `error` says why
+
+A component whose task hangs gets a new layout: the old one is fenced, so the hung task can write nothing when it wakes up.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from enum import Enum
+
+from pyspark import SparkContext
+
+from whorl.errors import Superseded, Unavailable, WhorlError, WorldError
+from whorl.jobs.ground import Ground
+from whorl.kafka.topics import Cluster
+from whorl.plan.plan import Component, Plan
+from whorl.tasks.assignment import GENERATED, Assignment
+from whorl.tasks.control import Address, StatusReader, StatusWriter, Stop, send_order
+from whorl.tasks.driver import Driver, Wanted
+from whorl.tasks.host import ComponentJob
+from whorl.tasks.layout import Layout
+from whorl.tasks.watch import Watch
+
+_SURVEY_EVERY = 10.0
+
+
+class State(Enum):
+    CREATED = "created"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    ENDED = "ended"
+    FAILED = "failed"
+
+
+class Job:
+    def __init__(self, context: SparkContext, plan: Plan, ground: Ground, limits: Mapping[str, int], driver: Driver) -> None:
+        self.plan, self.ground = plan, ground
+        self.state = State.CREATED
+        self.error: WhorlError | None = None
+        self.watch = Watch(plan.settings.restart)
+        self.jobs: dict[str, ComponentJob] = {}
+        self._growing: set[str] = set()
+        """Components that stop to take up new partitions."""
+        self._context = context
+        self._limits = limits
+        self._driver = driver
+
+    def start(self, cluster: Cluster, wanted: Mapping[str, Wanted], news_from: int) -> None:
+        self._cluster, self._wanted = cluster, wanted
+        self._clients = clients = cluster.clients
+        self._news = StatusReader(clients, self.plan.pipeline, self._driver.registration.uid, news_from)
+        self._writer = StatusWriter(clients, self.plan.pipeline)
+        self._beat_at = self._stop_by = 0.0
+        self._survey_at = time.monotonic() + _SURVEY_EVERY
+        self._lay_out([component.id for component in self.plan.components])
+        self.state = State.RUNNING
+
+    def _lay_out(self, components: list[str]) -> None:
+        layouts = self._driver.lay_out([self._wanted[id] for id in components])
+        for component in self.plan.components:
+            if component.id in layouts:
+                self._start_component(component, layouts[component.id])
+
+    def _start_component(self, component: Component, layout: Layout) -> None:
+        assignment = Assignment(
+            pipeline=self.plan.pipeline,
+            uid=self._driver.registration.uid,
+            component=component,
+            layout=layout,
+            topics=self.ground.topics[component.id],
+            partitions=self.ground.partitions,
+            limits=self._limits,
+            dead_letter=self.plan.dead_letter,
+            settings=self.plan.settings,
+        )
+        self.watch.expect(component.id, layout.number, layout.tasks)
+        job = ComponentJob(self._context, assignment, self._clients)
+        self.jobs[component.id] = job
+        job.start()
+
+    # -- while it runs ----------------------------------------------------------------------------------------------------------------
+
+    def look(self, timeout: float) -> None:
+        """Takes in the news, sends the driver's heartbeat, acts on what is wrong."""
+        self._beat()
+        for skip in self.watch.take(self._news.read(timeout)):
+            for id in self.jobs:
+                send_order(self._clients, self._address(id), skip)
+        self._replace_hung()
+        self._look_at_topics()
+        if given_up := self.watch.given_up():
+            id, view = given_up
+            hint = "see 'restart' in the settings; --verbose shows more"
+            self._fail(WorldError(f"component '{id}' failed again and again: {view.last_error}", hint=hint, code="gave-up"))
+        self._take_ends()
+
+    def _beat(self) -> None:
+        now = time.monotonic()
+        if now >= self._beat_at:
+            self._writer.write(self._driver.heartbeat())
+            self._beat_at = now + self.plan.settings.heartbeat
+
+    def _replace_hung(self) -> None:
+        if self.state is not State.RUNNING:
+            return
+        for id, view in list(self.watch.components.items()):
+            if any(task.is_hung for task in view.tasks) and not self.jobs[id].wait(0):
+                self.jobs[id].cancel()
+                self._lay_out([id])
+
+    def _look_at_topics(self) -> None:
+        """A topic that was deleted ends the job; partitions that were added are read from their first record on."""
+        if self.state is not State.RUNNING or time.monotonic() < self._survey_at:
+            return
+        self._survey_at = time.monotonic() + _SURVEY_EVERY
+        try:
+            now = self._cluster.partition_counts()
+        except Unavailable:
+            return  # the tasks wait for the broker, so does this
+        grown = []
+        for component in self.plan.components:
+            read = {topic: count for topic, count in self.ground.read_by(component).items() if not topic.startswith(GENERATED)}
+            if gone := [topic for topic in read if topic not in now]:
+                hint = "it was deleted under the running job; make it again and start over with 'whorl run --fresh'"
+                return self._fail(WorldError(f"topic '{gone[0]}' does not exist any more", hint=hint, code="topic-gone"))
+            if any(now[topic] > count for topic, count in read.items()):
+                grown.append(component.id)
+        self.ground.partitions.update({topic: count for topic, count in now.items() if topic in self.ground.partitions})
+        for id in grown:
+            self._growing.add(id)
+            send_order(self._clients, self._address(id), Stop())
+
+    def _take_ends(self) -> None:
+        for id in [id for id in self._growing if self.jobs[id].wait(0)]:
+            self._growing.discard(id)
+            if self.state is State.RUNNING and not any(end.error for end in self.jobs[id].ends):
+                self._lay_out([id])
+        ended = [job for job in self.jobs.values() if job.wait(0)]
+        for job in ended:
+            errors = [end.error for end in job.ends if end.error is not None]
+            if errors:
+                self._fail(_worst(errors))
+            elif job.error is not None and self.state is State.RUNNING:
+                self._fail(WorldError(f"the Spark job of '{job.description}' ended: {_first_line(job.error)}", code="spark"))
+        if len(ended) == len(self.jobs):
+            self.state = State.FAILED if self.error else State.ENDED
+        elif self.state is State.STOPPING and time.monotonic() > self._stop_by:
+            self._cancel()
+
+    def _fail(self, error: WhorlError) -> None:
+        self.error = self.error or error
+        self.stop()
+
+    # -- the end ----------------------------------------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Graceful: every task finishes its bulk and commits; those that do not within `stop_timeout` are cancelled."""
+        if self.state is not State.RUNNING:
+            return
+        self.state = State.STOPPING
+        self._stop_by = time.monotonic() + self.plan.settings.stop_timeout
+        for id in self.jobs:
+            send_order(self._clients, self._address(id), Stop())
+
+    def _cancel(self) -> None:
+        self._stop_by = float("inf")
+        if self.error is None:
+            limit = self.plan.settings.stop_timeout
+            self.error = WorldError(f"not all tasks stopped within {limit:g} s and were cancelled", code="stop-timeout")
+        for job in self.jobs.values():
+            job.cancel()
+
+    def close(self) -> None:
+        self._news.close()
+        if not isinstance(self.error, Superseded):
+            self._driver.release()
+
+    def spark_lines(self) -> list[str]:
+        """What Spark calls this job, and where it shows it."""
+        context, master = self._context, re.sub(",.*]", "]", self._context.master)
+        tasks = sum(job.assignment.layout.tasks for job in self.jobs.values())
+        return [
+            f"Spark application {context.applicationId} on {master}: "
+            f"{len(self.jobs)} jobs, {tasks} tasks",
+            f"Spark UI {context.uiWebUrl or 'off'}",
+        ]
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in (State.ENDED, State.FAILED)
+
+    def _address(self, component: str) -> Address:
+        registration = self._driver.registration
+        layout = registration.components[component].layout.number
+        return Address(self.plan.pipeline, registration.uid, component, layout)
+
+
+def _worst(errors: list[WhorlError]) -> WhorlError:
+    """What the user can mend comes before what followed from it."""
+    return min(errors, key=lambda error: (isinstance(error, Superseded), error.exit_code))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:300] if str(error).strip() else type(error).__name__
+
+

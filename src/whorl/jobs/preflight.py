@@ -1,0 +1,137 @@
+"""What is looked at before anything is read. All findings at once, each with the remedy; nothing is changed by looking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from whorl.config.spec import KafkaSource
+from whorl.errors import Finding
+from whorl.jobs.ground import Ground
+from whorl.kafka.clients import KafkaClients
+from whorl.kafka.partitioner import partition_of
+from whorl.kafka.reading import read_tail
+from whorl.kafka.topics import Cluster, Place
+from whorl.kafka.version import OLDEST, broker_version
+from whorl.plan import naming
+from whorl.plan.plan import Component, Plan
+from whorl.tasks.assignment import GENERATED
+from whorl.tasks.changelog import read_positions
+from whorl.tasks.register import Registration
+from whorl.units import format_duration
+
+_SAMPLE = 20
+
+
+@dataclass(frozen=True)
+class Flight:
+    """Everything a check may look at."""
+
+    plan: Plan
+    ground: Ground
+    cluster: Cluster
+    registration: Registration | None
+    accept_gap: bool
+
+    @property
+    def clients(self) -> KafkaClients:
+        return self.cluster.clients
+
+
+def preflight(flight: Flight) -> list[Finding]:
+    findings = list(flight.ground.findings)
+    for check in (_version, _transaction_timeout, _manifest):
+        findings += check(flight)
+    if not findings:
+        for component in flight.plan.components:
+            findings += _offsets(flight, component)
+            findings += _partitioner(flight, component)
+    return findings
+
+
+def _version(flight: Flight) -> Iterator[Finding]:
+    version = broker_version(flight.clients)
+    if version is not None and version < OLDEST:
+        yield Finding("broker-version", f"the broker is older than Kafka {OLDEST[0]}.{OLDEST[1]}", "exactly once needs a newer one")
+
+
+def _transaction_timeout(flight: Flight) -> Iterator[Finding]:
+    most = float(flight.cluster.broker_config().get("transaction.max.timeout.ms", "inf")) / 1000
+    wanted = flight.plan.settings.transaction_timeout
+    if wanted > most:
+        message = f"'transaction_timeout' is {format_duration(wanted)}, the broker allows {format_duration(most)}"
+        yield Finding("transaction-timeout", message, "lower it, or raise the broker's transaction.max.timeout.ms")
+
+
+def _manifest(flight: Flight) -> Iterator[Finding]:
+    """Positions belong to components by name: one that vanished or reads something else would start over in silence."""
+    if flight.registration is None:
+        return
+    name, planned = flight.plan.pipeline, {component.id: component for component in flight.plan.components}
+    hint = "give the pipeline another 'name', or start over with 'whorl run --fresh'"
+    for id, entry in flight.registration.components.items():
+        if id not in planned:
+            yield Finding("manifest", f"pipeline '{name}' has positions of component '{id}', which this file does not have", hint)
+            continue
+        now = set(flight.ground.read_by(planned[id]))
+        if gone := set(entry.topics) - now:
+            topics = ", ".join(f"'{topic}'" for topic in sorted(gone))
+            yield Finding("manifest", f"component '{id}' of '{name}' read {topics} before and does not now", hint)
+
+
+def _offsets(flight: Flight, component: Component) -> Iterator[Finding]:
+    positions = _positions(flight, component)
+    places = [place for place in positions if not place[0].startswith(GENERATED)]
+    earliest, latest = flight.cluster.earliest(places), flight.cluster.latest(places)
+    for place in places:
+        at, where = positions[place], f"{place[0]}/{place[1]}"
+        if at < earliest[place] and not flight.accept_gap:
+            message = f"{where}: {earliest[place] - at} records from offset {at} on are gone from Kafka"
+            yield Finding("offsets-gone", message, "go on without them: whorl run --accept-gap; and raise the topic's retention")
+        elif at > latest[place]:
+            message = f"{where}: the job is at offset {at}, the topic ends at {latest[place]}"
+            yield Finding("offsets-gone", message, "the topic was made anew: start over with 'whorl run --fresh'")
+    yield from _group(flight, component, positions)
+
+
+def _group(flight: Flight, component: Component, positions: Mapping[Place, int]) -> Iterator[Finding]:
+    for place, offset in flight.cluster.committed(component.group).items():
+        if place in positions and positions[place] != offset:
+            message = (
+                f"group '{component.group}' is at {offset} of {place[0]}/{place[1]}, the job at {positions[place]}: "
+                "something else committed to it"
+            )
+            hint = "delete the group's offsets to keep the job's, or set 'group_id' to another name"
+            yield Finding("group-offsets", message, hint)
+
+
+def _positions(flight: Flight, component: Component) -> dict[Place, int]:
+    registration = flight.registration
+    if registration is None or component.id not in registration.components:
+        return {}
+    topic = naming.changelog_topic(flight.plan.pipeline, registration.uid, component.id)
+    if topic not in flight.ground.partitions:
+        return {}
+    return read_positions(flight.clients, topic, range(registration.components[component.id].layout.lps))
+
+
+def _partitioner(flight: Flight, component: Component) -> Iterator[Finding]:
+    """Compares a sample's partitions with what the declared hash gives."""
+    made = {topic.name for topic in flight.ground.missing}
+    for input in component.inputs:
+        source = input.source
+        if not isinstance(source, KafkaSource) or source.partitioner is None:
+            continue
+        for topic in set(flight.ground.topics[component.id][input.id]) - made:
+            yield from _misplaced(flight, topic, input.id, source.partitioner)
+
+
+def _misplaced(flight: Flight, topic: str, id: str, partitioner: str) -> Iterator[Finding]:
+    count = flight.ground.partitions[topic]
+    for message in read_tail(flight.clients, flight.cluster, [(topic, p) for p in range(count)], _SAMPLE):
+        key = message.key()
+        if key and partition_of(key, count, partitioner) != message.partition():
+            what = f"source '{id}': key {key!r} at {topic}/{message.partition()}/{message.offset()} was not placed by {partitioner}"
+            other = "crc32" if partitioner == "murmur2" else "murmur2"
+            yield Finding("partitioner", what, f"set 'partitioner: {other}' if its writer uses that, or leave it out")
+            return

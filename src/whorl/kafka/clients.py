@@ -1,0 +1,86 @@
+"""Where Kafka clients come from, and the settings that every one of them has.
+
+The task loop takes a `Clients`; on executors that is `whorl.tasks.clients`, in tests the memory broker's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from confluent_kafka import Consumer, KafkaError, Producer
+
+log = logging.getLogger("whorl.kafka")
+
+
+class Clients(Protocol):
+    def consumer(self, **config: Any) -> Any: ...
+    def transactional(self, transactional_id: str, **config: Any) -> Any: ...
+    def producer(self, **config: Any) -> Any: ...
+
+
+@dataclass(frozen=True)
+class KafkaClients:
+    """Clients of a real cluster. `extra` is the user's `kafka:` settings and wins over ours."""
+
+    address: str
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def common(self) -> dict[str, Any]:
+        return {
+            "bootstrap.servers": self.address,
+            "error_cb": _quiet,
+            "log.connection.close": False,
+            "logger": _silent,
+            "reconnect.backoff.ms": 50,
+            "reconnect.backoff.max.ms": 1000,
+            "allow.auto.create.topics": False,
+        }
+
+    def consumer(self, **config: Any) -> Consumer:
+        """Reads committed records of assigned partitions, says when an end is reached, never resets an offset by itself."""
+        defaults = {
+            "group.id": "whorl.reader",
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "isolation.level": "read_committed",
+            "auto.offset.reset": "error",
+            "enable.partition.eof": True,
+            "fetch.wait.max.ms": 100,
+            "fetch.error.backoff.ms": 100,
+        }
+        return Consumer({**self.common, **defaults, **config, **self.extra})
+
+    def producer(self, **config: Any) -> Producer:
+        defaults = {
+            "partitioner": "murmur2_random",
+            "acks": "all",
+            "enable.idempotence": True,
+            "compression.type": "lz4",
+            "linger.ms": 0,
+            "delivery.report.only.error": True,
+        }
+        return Producer({**_without(self.common, "allow.auto.create.topics"), **defaults, **config, **self.extra})
+
+    def transactional(self, transactional_id: str, **config: Any) -> Producer:
+        return self.producer(**{"transactional.id": transactional_id, "linger.ms": 2, **config})
+
+
+def dotted(**config: Any) -> dict[str, Any]:
+    """`dotted(group_id="a")` is `{"group.id": "a"}`: librdkafka's names as keywords."""
+    return {name.replace("_", "."): value for name, value in config.items()}
+
+
+def _without(config: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: value for key, value in config.items() if key != name}
+
+
+def _quiet(error: KafkaError) -> None:
+    log.debug("%s", error)
+
+
+_silent = logging.getLogger("whorl.kafka.librdkafka")
+_silent.setLevel(logging.CRITICAL)

@@ -1,0 +1,58 @@
+"""Reading topics from start to end, as committed. The end is where Kafka says it is (PARTITION_EOF), never a count of records."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
+
+from whorl.errors import Unavailable
+from whorl.kafka.clients import Clients
+from whorl.kafka.topics import Cluster
+
+
+def read_to_end(clients: Clients, partitions: Iterable[tuple[str, int]], timeout: float = 60.0) -> Iterator[Any]:
+    """All committed records of these partitions; returns when each was read to its end, raises Unavailable after `timeout` of silence."""
+    wanted = [TopicPartition(topic, partition, OFFSET_BEGINNING) for topic, partition in partitions]
+    if not wanted:
+        return
+    consumer = clients.consumer()
+    try:
+        consumer.assign(wanted)
+        yield from _until_ends(consumer, {(tp.topic, tp.partition) for tp in wanted}, timeout)
+    finally:
+        consumer.close()
+
+
+def _until_ends(consumer: Any, waiting: set[tuple[str, int]], timeout: float) -> Iterator[Any]:
+    silent_since = time.monotonic()
+    while waiting:
+        message = consumer.poll(0.2)
+        if message is None:
+            if time.monotonic() - silent_since > timeout:
+                topic, partition = next(iter(waiting))
+                raise Unavailable(f"topic '{topic}' partition {partition} cannot be read", hint="is its broker up?")
+            continue
+        silent_since = time.monotonic()
+        error = message.error()
+        if error is None:
+            yield message
+        elif error.code() == KafkaError._PARTITION_EOF:
+            waiting.discard((message.topic(), message.partition()))
+        elif not error.retriable():
+            raise KafkaException(error)
+
+
+def read_tail(clients: Clients, cluster: Cluster, places: Iterable[tuple[str, int]], most: int) -> list[Any]:
+    """The last records of each partition, at most so many."""
+    places = list(places)
+    earliest, latest = cluster.earliest(places), cluster.latest(places)
+    wanted = [TopicPartition(*place, max(earliest[place], latest[place] - most)) for place in places]
+    consumer = clients.consumer()
+    try:
+        consumer.assign(wanted)
+        return list(_until_ends(consumer, set(places), timeout=15.0))
+    finally:
+        consumer.close()

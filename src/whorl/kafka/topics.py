@@ -1,0 +1,120 @@
+"""Questions to a cluster and the few changes Whorl makes there, each one call for many topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
+
+from whorl.errors import Unavailable, WorldError
+from whorl.kafka.clients import KafkaClients
+
+Place = tuple[str, int]
+"""A topic and a partition."""
+T = TypeVar("T")
+_TIMEOUT = 15.0
+
+
+@dataclass(frozen=True)
+class TopicWanted:
+    name: str
+    partitions: int
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+class Cluster:
+    """A Kafka cluster seen from outside: metadata, offsets, topics."""
+
+    def __init__(self, clients: KafkaClients) -> None:
+        self.clients = clients
+        common = {name: value for name, value in clients.common.items() if name != "allow.auto.create.topics"}
+        self._admin = AdminClient({**common, **clients.extra})
+
+    def partition_counts(self) -> dict[str, int]:
+        """Every topic's number of partitions."""
+        metadata = self._call(lambda: self._admin.list_topics(timeout=_TIMEOUT))
+        return {name: len(topic.partitions) for name, topic in metadata.topics.items() if topic.error is None}
+
+    def brokers(self) -> int:
+        return len(self._call(lambda: self._admin.list_topics(timeout=_TIMEOUT)).brokers)
+
+    def create(self, topics: Iterable[TopicWanted], replication: int) -> None:
+        """Makes those that do not exist; one that exists meanwhile is fine."""
+        wanted = [NewTopic(t.name, t.partitions, replication, config=dict(t.config)) for t in topics]
+        if not wanted:
+            return
+        for name, future in self._admin.create_topics(wanted, operation_timeout=_TIMEOUT).items():
+            try:
+                future.result()
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise WorldError(
+                        f"topic '{name}' cannot be created: {error.args[0].str()}",
+                        hint="create it by hand, or check 'replication' and the broker's log",
+                        code="topic-create",
+                    ) from None
+
+    def delete(self, topics: Iterable[str]) -> None:
+        for future in self._admin.delete_topics(list(topics), operation_timeout=_TIMEOUT).values():
+            future.result()
+
+    def earliest(self, places: Iterable[Place]) -> dict[Place, int]:
+        return self._offsets(places, OffsetSpec.earliest())
+
+    def latest(self, places: Iterable[Place]) -> dict[Place, int]:
+        """High watermarks: behind everything written, committed or not."""
+        return self._offsets(places, OffsetSpec.latest())
+
+    def at_time(self, places: Iterable[Place], milliseconds: int) -> dict[Place, int]:
+        """First offset not older than that; the end where there is none."""
+        places = list(places)
+        found, ends = self._offsets(places, OffsetSpec.for_timestamp(milliseconds)), self.latest(places)
+        return {place: offset if offset >= 0 else ends[place] for place, offset in found.items()}
+
+    def _offsets(self, places: Iterable[Place], spec: OffsetSpec) -> dict[Place, int]:
+        asked = {TopicPartition(topic, partition): spec for topic, partition in places}
+        if not asked:
+            return {}
+        futures = self._admin.list_offsets(asked, request_timeout=_TIMEOUT)
+        return {(tp.topic, tp.partition): self._call(future.result).offset for tp, future in futures.items()}
+
+    def committed(self, group: str) -> dict[Place, int]:
+        """The group's offsets as Kafka tools see them."""
+        futures = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=_TIMEOUT)
+        answer = self._call(futures[group].result)
+        return {(tp.topic, tp.partition): tp.offset for tp in answer.topic_partitions if tp.offset >= 0}
+
+    def topic_config(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+        return self._config(ResourceType.TOPIC, topics)
+
+    def broker_config(self) -> dict[str, str]:
+        metadata = self._call(lambda: self._admin.list_topics(timeout=_TIMEOUT))
+        return next(iter(self._config(ResourceType.BROKER, [str(min(metadata.brokers))]).values()), {})
+
+    def _config(self, kind: ResourceType, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        resources = [ConfigResource(kind, name) for name in names]
+        if not resources:
+            return {}
+        futures = self._admin.describe_configs(resources, request_timeout=_TIMEOUT)
+        answers = {resource.name: self._call(future.result) for resource, future in futures.items()}
+        return {name: {key: entry.value for key, entry in config.items()} for name, config in answers.items()}
+
+    def _call(self, ask: Callable[[], T]) -> T:
+        try:
+            return ask()
+        except KafkaException as error:
+            raise self._translated(error) from None
+
+    def _translated(self, error: KafkaException) -> Exception:
+        reason: KafkaError = error.args[0]
+        if reason.code() in (KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN):
+            return Unavailable(
+                f"no broker answers at '{self.clients.address}'",
+                hint="start one with 'whorl broker start', or set 'broker:' to one that runs",
+                code="broker-unreachable",
+            )
+        return WorldError(f"the broker at '{self.clients.address}' answers: {reason.str()}", code="broker")
+

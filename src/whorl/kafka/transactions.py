@@ -1,0 +1,100 @@
+"""One transactional producer, and what its errors mean.
+
+    Fenced    another producer has the id: this one must never write again
+    Aborted   the transaction is gone, the producer lives: start over from the last commit
+    other     raised as it is
+
+A call whose answer did not come is repeated, never given up: giving up a commit could double or lose it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from whorl.errors import Superseded
+
+_FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
+
+
+class Fenced(Superseded):
+    code = "fenced"
+
+
+class Aborted(Exception):
+    """The open transaction cannot be committed any more."""
+
+
+class Transactions:
+    """Begin lazily, produce, commit. `open` says whether a transaction is under way."""
+
+    def __init__(self, producer: Any, waiting: Callable[[str], None] = lambda what: None) -> None:
+        self.producer = producer
+        self.open = False
+        self._waiting = waiting
+
+    def init(self) -> None:
+        self._insist("init_transactions", self.producer.init_transactions)
+
+    def begin(self) -> None:
+        if not self.open:
+            self._insist("begin_transaction", self.producer.begin_transaction)
+            self.open = True
+
+    def produce(self, topic: str, value: bytes | None, key: bytes | None, partition: int) -> None:
+        while True:
+            try:
+                self.producer.produce(topic, value, key, partition)
+                return
+            except BufferError:
+                self.poll(0.1)
+            except KafkaException as error:
+                raise translate(error) from None
+
+    def poll(self, timeout: float) -> None:
+        """Serves the client; a producer that was fenced says so here first."""
+        try:
+            self.producer.poll(timeout)
+        except KafkaException as error:
+            raise translate(error) from None
+
+    def send_offsets(self, offsets: list[Any], group: Any) -> None:
+        self._insist("send_offsets", lambda: self.producer.send_offsets_to_transaction(offsets, group))
+
+    def commit(self) -> None:
+        self._insist("commit", self.producer.commit_transaction)
+        self.open = False
+
+    def abort(self) -> None:
+        """Leaves no open transaction, whatever state it is in."""
+        if self.open:
+            self._insist("abort", self.producer.abort_transaction)
+            self.open = False
+
+    def _insist(self, what: str, call: Callable[[], Any]) -> None:
+        while True:
+            try:
+                call()
+                return
+            except KafkaException as error:
+                if not retriable(error):
+                    raise translate(error) from None
+                self._waiting(f"{what}: {error.args[0].str()}")
+                self.poll(0.2)
+
+
+def retriable(error: KafkaException) -> bool:
+    reason: KafkaError = error.args[0]
+    return bool(reason.retriable()) or reason.code() == KafkaError._TIMED_OUT
+
+
+def translate(error: Any) -> Exception:
+    reason: KafkaError = error.args[0]
+    if reason.code() in _FENCED:
+        return Fenced(f"another instance took over ({reason.str()})", hint="this one ends; nothing of it was written")
+    if reason.txn_requires_abort() or reason.code() == KafkaError._STATE:
+        return Aborted(reason.str())  # a transaction that failed refuses all else with a bare "wrong state"
+    unknown: Exception = KafkaException(reason)
+    return unknown

@@ -1,0 +1,297 @@
+"""Operators made of SQL expressions: filter, map, select, cast, flat_map, key_by, branch.
+
+What leaves (`output`) never raises: a column whose expression is wrong has no type there, and `check` reports the expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Annotated, Any
+
+import orjson
+from pydantic import AfterValidator, Field, field_validator
+
+from whorl.formats.conversions import decimal_text, double_text
+from whorl.operators.expressions import ExpressionError, compile_expression, compile_row
+from whorl.operators.operator import OperatorType, Options, Shape, Step
+from whorl.operators.record import Row
+from whorl.schema import UNKNOWN, Schema, normal_type
+
+Paths = Iterable[tuple[tuple[str | int, ...], str]]
+_SQL_NAMES = {"long": "bigint"}
+
+
+def quoted(column: str) -> str:
+    """A column's name as SQL."""
+    return "`" + column.replace("`", "``") + "`"
+
+
+def expression_type(sql: str, schema: Schema | None) -> str:
+    try:
+        return compile_expression(sql, schema).type
+    except ExpressionError:
+        return UNKNOWN
+
+
+class FilterOptions(Options):
+    where: str = Field(description="SQL condition; rows for which it is true pass")
+
+
+class Filter(OperatorType):
+    type = "filter"
+    summary = "Passes the rows for which a condition is true."
+    Options = FilterOptions
+
+    def step(self, schema: Schema | None) -> Step:
+        return Step(Shape.FILTER, condition(self.options.where, schema))
+
+    def expressions(self) -> Paths:
+        return [(("where",), self.options.where)]
+
+
+def condition(sql: str, schema: Schema | None) -> Callable[[Row], Any]:
+    compiled = compile_expression(sql, schema)
+    if compiled.type not in ("boolean", UNKNOWN):
+        raise ExpressionError(
+            f"'{sql}' is a {compiled.type}, not a condition", code="unsupported", hint="compare it with something"
+        )
+    return compiled.function
+
+
+class MapOptions(Options):
+    columns: dict[str, str] = Field(min_length=1, description="column to the SQL expression that it becomes")
+
+
+class Map(OperatorType):
+    type = "map"
+    summary = "Sets columns by expressions over the row as it came; all other columns stay."
+    Options = MapOptions
+
+    def step(self, schema: Schema | None) -> Step:
+        return Step(Shape.MAP, compile_row(self.options.columns, schema, keep=True).function)
+
+    def output(self, schema: Schema | None) -> Schema | None:
+        if schema is None:
+            return None
+        made = {name: expression_type(sql, schema) for name, sql in self.options.columns.items()}
+        return Schema(tuple((dict(schema.columns) | made).items()))
+
+    def expressions(self) -> Paths:
+        return [(("columns", name), sql) for name, sql in self.options.columns.items()]
+
+
+class SelectOptions(Options):
+    columns: tuple[str, ...] | dict[str, str] = Field(
+        min_length=1, description="names of the columns to keep, or column to the SQL expression that it becomes"
+    )
+
+
+class Select(OperatorType):
+    type = "select"
+    summary = "Exactly these columns, in this order; no others."
+    Options = SelectOptions
+
+    def step(self, schema: Schema | None) -> Step:
+        return Step(Shape.MAP, compile_row(self._made(), schema, keep=False).function)
+
+    def output(self, schema: Schema | None) -> Schema | None:
+        return Schema(tuple((name, expression_type(sql, schema)) for name, sql in self._made().items()))
+
+    def expressions(self) -> Paths:
+        given = self.options.columns
+        return [(("columns", name), sql) for name, sql in given.items()] if isinstance(given, dict) else []
+
+    def columns(self) -> Paths:
+        given = self.options.columns
+        return [] if isinstance(given, dict) else [(("columns", index), name) for index, name in enumerate(given)]
+
+    def _made(self) -> dict[str, str]:
+        given = self.options.columns
+        return given if isinstance(given, dict) else {name: quoted(name) for name in given}
+
+
+class CastOptions(Options):
+    columns: dict[str, Annotated[str, AfterValidator(normal_type)]] = Field(
+        min_length=1, description="column to its new type; a value that does not fit fails the record"
+    )
+
+
+class Cast(OperatorType):
+    type = "cast"
+    summary = "Converts columns to other types, as Spark's CAST does."
+    Options = CastOptions
+
+    def step(self, schema: Schema | None) -> Step:
+        return Step(Shape.MAP, compile_row(self._made(), schema, keep=True).function)
+
+    def output(self, schema: Schema | None) -> Schema | None:
+        return Schema(tuple((dict(schema.columns) | self.options.columns).items())) if schema else None
+
+    def columns(self) -> Paths:
+        return [(("columns", name), name) for name in self.options.columns]
+
+    def _made(self) -> dict[str, str]:
+        return {
+            name: f"CAST({quoted(name)} AS {_SQL_NAMES.get(kind, kind)})" for name, kind in self.options.columns.items()
+        }
+
+
+class FlatMapOptions(Options):
+    explode: str = Field(description="column or SQL expression that gives an array; each element becomes a row")
+    as_: str = Field(
+        "", alias="as", description="column of the element; default the exploded column's own name, else 'col'"
+    )
+    outer: bool = Field(False, description="an empty or null array gives one row with null, instead of none")
+
+
+class FlatMap(OperatorType):
+    type = "flat_map"
+    summary = "A row for each element of an array; the other columns are repeated."
+    Options = FlatMapOptions
+
+    def step(self, schema: Schema | None) -> Step:
+        compiled = compile_expression(self.options.explode, schema)
+        if compiled.type != UNKNOWN and not compiled.type.startswith("array<"):
+            raise ExpressionError(f"'{self.options.explode}' is a {compiled.type}, not an array", code="unsupported")
+        return Step(Shape.FLAT_MAP, _explode(compiled.function, self._name(), self.options.outer))
+
+    def output(self, schema: Schema | None) -> Schema | None:
+        if schema is None:
+            return None
+        kind = expression_type(self.options.explode, schema)
+        element = kind[len("array<") : -1] if kind.startswith("array<") else UNKNOWN
+        return Schema(tuple((dict(schema.columns) | {self._name(): element}).items()))
+
+    def expressions(self) -> Paths:
+        return [(("explode",), self.options.explode)]
+
+    def _name(self) -> str:
+        source: str = self.options.explode.strip().strip("`")
+        return self.options.as_ or (source if source.isidentifier() else "col")
+
+
+def _explode(array: Callable[[Row], Any], name: str, outer: bool) -> Callable[[Row], list[Row]]:
+    nothing: list[Any] = [None] if outer else []
+
+    def explode(row: Row) -> list[Row]:
+        elements = array(row)
+        if not isinstance(elements, list | tuple | None):
+            raise TypeError(f"'{name}' is made from {elements!r}, which is not an array")
+        return [{**row, name: element} for element in elements or nothing]
+
+    return explode
+
+
+class KeyByOptions(Options):
+    key: str | tuple[str, ...] = Field(description="SQL expression, or a list of columns")
+
+    @field_validator("key")
+    @classmethod
+    def _not_empty(cls, key: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        if not key:
+            raise ValueError("the key is empty")
+        return key
+
+
+class KeyBy(OperatorType):
+    type = "key_by"
+    summary = (
+        "Gives rows a new key: one value as text, several as a JSON array; a null key where the one value is null. "
+        "Rows stay as they are."
+    )
+    Options = KeyByOptions
+
+    def step(self, schema: Schema | None) -> Step:
+        if isinstance(self.options.key, str):
+            return Step(Shape.KEY, _single(compile_expression(self.options.key, schema).function))
+        columns = [compile_expression(quoted(name), schema).function for name in self.options.key]
+        return Step(Shape.KEY, _single(columns[0]) if len(columns) == 1 else _several(columns))
+
+    def expressions(self) -> Paths:
+        return [(("key",), self.options.key)] if isinstance(self.options.key, str) else []
+
+    def columns(self) -> Paths:
+        key = self.options.key
+        return [] if isinstance(key, str) else [(("key", index), name) for index, name in enumerate(key)]
+
+
+def key_bytes(value: Any) -> bytes | None:
+    """A value as the key of a record: its text in UTF-8."""
+    if value.__class__ is str:
+        return str.encode(value)
+    if value is None or isinstance(value, bytes):
+        return value
+    return _key_text(value).encode()
+
+
+def _key_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return double_text(value)
+    if isinstance(value, Decimal):
+        return decimal_text(value)
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, list | dict):
+        return orjson.dumps(value, default=_key_text).decode()
+    raise TypeError(f"{value!r} cannot be a key")
+
+
+def _single(value: Callable[[Row], Any]) -> Callable[[Row], bytes | None]:
+    return lambda row: key_bytes(value(row))
+
+
+def _several(values: list[Callable[[Row], Any]]) -> Callable[[Row], bytes]:
+    return lambda row: orjson.dumps([value(row) for value in values], default=_key_text)
+
+
+class BranchOutput(Options):
+    name: str = Field(min_length=1, description="name of the output; `from: id.name` reads it")
+    where: str = Field(description="SQL condition")
+
+
+class BranchOptions(Options):
+    outputs: tuple[BranchOutput, ...] = Field(
+        min_length=1, description="tried in this order; the first that is true takes the row"
+    )
+    default: str | None = Field(None, description="output of rows that none takes; left out: they are dropped")
+
+    @field_validator("outputs")
+    @classmethod
+    def _distinct(cls, outputs: tuple[BranchOutput, ...]) -> tuple[BranchOutput, ...]:
+        if len({output.name for output in outputs}) < len(outputs):
+            raise ValueError("two outputs have the same name")
+        return outputs
+
+
+class Branch(OperatorType):
+    type = "branch"
+    summary = "Sends each row to the first output whose condition is true."
+    Options = BranchOptions
+
+    def step(self, schema: Schema | None) -> Step:
+        for output in self.options.outputs:
+            condition(output.where, schema)
+        return Step(Shape.BRANCH, compile_expression(self._choice(), schema).function)
+
+    def outputs(self) -> tuple[str, ...]:
+        names = [output.name for output in self.options.outputs]
+        return tuple(dict.fromkeys([*names, self.options.default] if self.options.default else names))
+
+    def expressions(self) -> Paths:
+        return [(("outputs", index, "where"), output.where) for index, output in enumerate(self.options.outputs)]
+
+    def _choice(self) -> str:
+        """All conditions in one expression. A line break ends a comment that a condition may have."""
+        cases = "".join(f" WHEN ({output.where}\n) THEN {_text(output.name)}" for output in self.options.outputs)
+        return f"CASE{cases} ELSE {_text(self.options.default) if self.options.default else 'NULL'} END"
+
+
+def _text(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

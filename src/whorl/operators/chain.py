@@ -1,0 +1,349 @@
+"""All steps of a component as one function from a row to what leaves it: the hot path.
+
+The operators downstream of an input become the source of one Python function, compiled once: a filter is an `if` in it, a map
+an assignment. Rows go depth first, and to several targets in the order of the edges, so order is kept on every way. An error
+belongs to the step that raised it: only a step's own call stands inside its `try`, never what follows. A row that goes
+to several targets is copied for those that are user code, so that none sees what another changed.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from whorl.errors import WhorlError
+from whorl.operators.operator import OperatorType, Shape, Step
+from whorl.operators.places import user_place
+from whorl.operators.record import Metadata, Record, Row
+from whorl.schema import Schema
+
+Emit = Callable[[Row, Metadata], None]
+_USER_CODE = (Shape.CALL, Shape.EACH, Shape.BULK)
+_INLINE = (Shape.PASS, Shape.MAP, Shape.FILTER, Shape.KEY, Shape.BRANCH)
+_MAX_DEPTH = 12
+CHAIN_FILE = "<chain "
+"""How the file names of written functions begin; linecache knows their lines, for traces and for `whorl.operators.stuck`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainNode:
+    """An operator, or a sink where `operator` is None; `schema` is what enters it."""
+
+    id: str
+    operator: OperatorType | None
+    schema: Schema | None = None
+
+
+class StepFailed(Exception):
+    """A step raised on a record; `cause` is what it raised, a `Retry` too."""
+
+    __slots__ = ("cause", "operator")
+
+    def __init__(self, operator: str, cause: BaseException) -> None:
+        super().__init__(operator, cause)
+        self.operator = operator
+        self.cause = cause
+
+    def __str__(self) -> str:
+        return f"operator '{self.operator}' failed: {type(self.cause).__name__}: {self.cause}"
+
+
+class Bulk:
+    """What waits for a step that takes many rows at once."""
+
+    __slots__ = ("call", "id", "metadata", "next", "rows")
+
+    def __init__(self, id: str, call: Callable[..., Any]) -> None:
+        self.id = id
+        self.call = call
+        self.rows: list[Row] = []
+        self.metadata: list[Metadata] = []
+        self.next: Emit = _nowhere
+
+    def push(self, row: Row, metadata: Metadata) -> None:
+        self.rows.append(row)
+        self.metadata.append(metadata)
+
+    def flush(self) -> None:
+        rows, metadata = self.rows, self.metadata
+        self.rows, self.metadata = [], []
+        for row, meta in self._results(rows, metadata):
+            self.next(row, meta)
+
+    def _results(self, rows: list[Row], metadata: list[Metadata]) -> list[tuple[Row, Metadata]]:
+        try:
+            results = self.call(rows, metadata)
+            if not isinstance(results, list | tuple) or len(results) != len(metadata):
+                raise TypeError(
+                    f"a bulk of {len(metadata)} rows needs a list of as many results, not {_described(results)}"
+                )
+            return [pair for result, meta in zip(results, metadata, strict=True) for pair in spread(result, meta)]
+        except Exception as error:
+            raise StepFailed(self.id, error) from error
+
+
+class Chain:
+    """Steps of one task. Not for use by several threads."""
+
+    def __init__(
+        self, nodes: Sequence[ChainNode], edges: Sequence[tuple[str, str, str]], emitters: Mapping[str, Emit]
+    ) -> None:
+        """`edges`: (source id, target id, name of the source's output or ''). `emitters`: by id of every target that is not an
+        operator of this chain, such as a sink or the topic of an edge."""
+        operators = {node.id: node for node in nodes if node.operator is not None}
+        order = _order(operators, edges)
+        self._steps = {id: _made(operators[id]) for id in order}
+        self._bulks = {id: Bulk(id, step.call) for id, step in self._steps.items() if step.shape is Shape.BULK}
+        self._writer = _Writer(self._steps, edges, emitters, self._bulks)
+        for id, bulk in self._bulks.items():
+            bulk.next = self._writer.downstream(id)
+
+    @property
+    def has_bulk(self) -> bool:
+        return bool(self._bulks)
+
+    def entry(self, source: str) -> Emit:
+        """What to call with every row of this source."""
+        return self._writer.downstream(source)
+
+    def flush(self) -> None:
+        """Runs what waits for bulk steps, in the order of the graph, and passes the results on."""
+        for bulk in self._bulks.values():
+            if bulk.rows:
+                bulk.flush()
+
+    def drop(self) -> None:
+        """Forgets what waits for bulk steps."""
+        for bulk in self._bulks.values():
+            bulk.rows, bulk.metadata = [], []
+
+    def open(self) -> None:
+        for id, step in self._steps.items():
+            if step.open is not None:
+                _attributed(id, step.open)
+
+    def close(self) -> None:
+        """Closes every step, last first; the first error is raised after all were tried."""
+        failed: StepFailed | None = None
+        for id, step in reversed(self._steps.items()):
+            try:
+                if step.close is not None:
+                    _attributed(id, step.close)
+            except StepFailed as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+
+
+def spread(result: Any, metadata: Metadata) -> Iterable[tuple[Row, Metadata]]:
+    """What user code returned, as rows with their metadata."""
+    if result is None:
+        return ()
+    if isinstance(result, dict):
+        return ((result, metadata),)
+    if isinstance(result, Record):
+        return ((_row(result.value), result.metadata(metadata)),)
+    if isinstance(result, str | bytes) or not isinstance(result, Iterable):
+        raise TypeError(
+            f"an operator returns a dict, a Record, a list or generator of them, or None, not {_described(result)}"
+        )
+    return [_one(each, metadata) for each in result]
+
+
+def _one(result: Any, metadata: Metadata) -> tuple[Row, Metadata]:
+    if isinstance(result, Record):
+        return _row(result.value), result.metadata(metadata)
+    return _row(result), metadata
+
+
+def _row(value: Any) -> Row:
+    if isinstance(value, dict):
+        return value
+    raise TypeError(f"a row is a dict, not {_described(value)}")
+
+
+def _described(value: Any) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 80 else text[:77] + '...'}"
+
+
+def _nowhere(row: Row, metadata: Metadata) -> None:
+    """For rows that nobody reads."""
+
+
+def _attributed(id: str, action: Callable[[], Any]) -> Any:
+    try:
+        return action()
+    except Exception as error:
+        raise StepFailed(id, error) from error
+
+
+def _made(node: ChainNode) -> Step:
+    assert node.operator is not None
+    try:
+        return node.operator.step(node.schema)
+    except WhorlError:
+        raise
+    except Exception as error:
+        raise StepFailed(node.id, error) from error
+
+
+def _order(operators: Mapping[str, Any], edges: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Operators so that every edge goes forward; as given among equals."""
+    waiting = {id: sum(target == id and source in operators for source, target, _ in edges) for id in operators}
+    order: list[str] = []
+    while ready := [id for id, count in waiting.items() if count == 0]:
+        for id in ready:
+            del waiting[id]
+            order.append(id)
+            for source, target, _ in edges:
+                if source == id and target in waiting:
+                    waiting[target] -= 1
+    if waiting:
+        raise ValueError(f"a cycle inside one component: {', '.join(waiting)}")
+    return order
+
+
+class _Writer:
+    """Writes the source of the functions. Each is kept, so that a node with several inputs is written once."""
+
+    def __init__(
+        self,
+        steps: Mapping[str, Step],
+        edges: Sequence[tuple[str, str, str]],
+        emitters: Mapping[str, Emit],
+        bulks: Mapping[str, Bulk],
+    ) -> None:
+        self._steps = steps
+        self._edges = edges
+        self._emitters = emitters
+        self._bulks = bulks
+        self._scope: dict[str, Any] = {"StepFailed": StepFailed, "spread": spread}
+        self._names: dict[Any, str] = {}
+        self._count = 0
+
+    def downstream(self, source: str) -> Emit:
+        """Everything that follows a source or step."""
+        function: Emit = self._scope[self._function(self._out(source), source)]
+        return function
+
+    def _out(self, id: str) -> list[tuple[str, str]]:
+        return [(target, output) for source, target, output in self._edges if source == id]
+
+    def _function(self, targets: list[tuple[str, str]], source: str) -> str:
+        """The name of a function of row and metadata that goes to these targets."""
+        if not targets:
+            return self._name(_nowhere)
+        direct = self._callable(targets[0][0]) if len(targets) == 1 else None
+        if direct is not None:
+            return direct
+        key = ("after", source)
+        if key not in self._names:
+            self._names[key] = self._define(self._fan(targets, "row", "metadata", 1))
+        return self._names[key]
+
+    def _define(self, lines: list[str]) -> str:
+        name = self._fresh("run")
+        source = "\n".join([f"def {name}(row, metadata):", *lines])
+        file = f"{CHAIN_FILE}{id(self)}.{name}>"
+        linecache.cache[file] = (len(source), None, [f"{line}\n" for line in source.split("\n")], file)
+        exec(compile(source, file, "exec"), self._scope)
+        return name
+
+    def _fan(self, targets: list[tuple[str, str]], row: str, metadata: str, depth: int) -> list[str]:
+        lines: list[str] = []
+        for index, (target, _) in enumerate(targets):
+            shape = self._steps[target].shape if target in self._steps else None
+            copied = shape in _USER_CODE and len(targets) > 1 and index < len(targets) - 1
+            lines += self._to(target, f"{row}.copy()" if copied else row, metadata, depth)
+        return lines or [f"{'    ' * depth}pass"]
+
+    def _to(self, target: str, row: str, metadata: str, depth: int) -> list[str]:
+        direct = self._callable(target)
+        if direct is None and depth > _MAX_DEPTH:
+            direct = self._separate(target)
+        if direct is not None:
+            return [f"{'    ' * depth}{direct}({row}, {metadata})"]
+        return self._step(target, row, metadata, depth)
+
+    def _callable(self, target: str) -> str | None:
+        """The name to call for a target that is a function of its own; None where it is written inline."""
+        if target in self._bulks:
+            return self._name(self._bulks[target].push)
+        if target not in self._steps:
+            return self._name(self._emitters[target])
+        shared = sum(each == target for _, each, _ in self._edges) > 1
+        return self._separate(target) if shared else None
+
+    def _separate(self, target: str) -> str:
+        key = ("into", target)
+        if key not in self._names:
+            self._names[key] = self._define(self._step(target, "row", "metadata", 1))
+        return self._names[key]
+
+    def _step(self, id: str, row: str, metadata: str, depth: int) -> list[str]:
+        shape, pad, targets = self._steps[id].shape, "    " * depth, self._out(id)
+        call, result = self._name(self._steps[id].call), self._fresh("r")
+        if shape is Shape.PASS:
+            return self._fan(targets, row, metadata, depth)
+        given = f"{row}, {metadata}" if shape is Shape.EACH else row
+        lines = self._tried(id, f"{result} = {call}({given})", depth)
+        if shape is Shape.MAP:
+            return lines + self._fan(targets, result, metadata, depth)
+        if shape is Shape.FILTER:
+            return [*lines, f"{pad}if {result}:", *self._fan(targets, row, metadata, depth + 1)]
+        if shape is Shape.KEY:
+            keyed = f"{pad}{result} = {metadata}.with_key({result})"
+            return [*lines, keyed, *self._fan(targets, row, result, depth)]
+        if shape is Shape.BRANCH:
+            return lines + self._branches(targets, result, row, metadata, depth)
+        return lines + self._results(id, result, metadata, depth)
+
+    def _tried(self, id: str, statement: str, depth: int) -> list[str]:
+        pad = "    " * depth
+        return [
+            f"{pad}try:",
+            f"{pad}    {statement}",
+            f"{pad}except Exception as error:",
+            f"{pad}    raise StepFailed({id!r}, error) from error",
+        ]
+
+    def _branches(self, targets: list[tuple[str, str]], result: str, row: str, metadata: str, depth: int) -> list[str]:
+        pad, lines = "    " * depth, []
+        for output in dict.fromkeys(output for _, output in targets):
+            those = [each for each in targets if each[1] == output]
+            lines += [f"{pad}if {result} == {output!r}:", *self._fan(those, row, metadata, depth + 1)]
+        return lines
+
+    def _results(self, id: str, result: str, metadata: str, depth: int) -> list[str]:
+        """Of a step that may give any number of rows: one dict is the common case and goes on at once."""
+        pad, after, pairs = "    " * depth, self._function(self._out(id), id), self._fresh("r")
+        several = [
+            *self._tried(id, f"{pairs} = spread({result}, {metadata})", depth + 1),
+            f"{pad}    for {result}, {pairs} in {pairs}:",
+            f"{pad}        {after}({result}, {pairs})",
+        ]
+        if self._steps[id].shape is Shape.FLAT_MAP:
+            return [f"{pad}if {result}:", *several]
+        return [
+            f"{pad}if {result}.__class__ is dict:",
+            f"{pad}    {after}({result}, {metadata})",
+            f"{pad}elif {result} is not None:",
+            *several,
+        ]
+
+    def _name(self, thing: Any) -> str:
+        # A bound method is a new object each time it is asked for, and equal to its like.
+        if thing not in self._names:
+            self._names[thing] = self._fresh("f")
+            self._scope[self._names[thing]] = thing
+        return self._names[thing]
+
+    def _fresh(self, prefix: str) -> str:
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+
+__all__ = ["Chain", "ChainNode", "Emit", "StepFailed", "spread", "user_place"]

@@ -1,0 +1,98 @@
+"""What every operator type offers: typed options, the columns that leave it, and the step that the host runs.
+
+Building an operator runs no user code beyond importing it. A step is made on the executor, once per task.
+"""
+
+from __future__ import annotations
+
+import builtins
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from whorl.schema import Schema
+from whorl.units import Duration
+
+
+class Shape(Enum):
+    """How a step is called, and so how the host wires it."""
+
+    PASS = "pass"  # call is not used
+    MAP = "map"  # call(row) -> row
+    FILTER = "filter"  # call(row) -> True to keep; None and False drop
+    FLAT_MAP = "flat_map"  # call(row) -> iterable of rows
+    BRANCH = "branch"  # call(row) -> name of the output, or None to drop
+    KEY = "key"  # call(row) -> key bytes or None; the row stays
+    CALL = "call"  # call(row) -> None | row | Record | iterable of rows and Records
+    EACH = "each"  # call(row, metadata) -> the same
+    BULK = "bulk"  # call([row], [metadata]) -> one such result for each row
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    shape: Shape
+    call: Callable[..., Any]
+    open: Callable[[], None] | None = None
+    close: Callable[[], None] | None = None
+
+
+class Options(BaseModel):
+    """Base of all option models: frozen, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class ErrorPolicy(Options):
+    """What becomes of a record that fails."""
+
+    action: Literal["fail", "skip", "dead_letter", "retry"] = Field(
+        "dead_letter", description="fail the job, skip the record, send it to the dead-letter topic, or try it again"
+    )
+    attempts: int = Field(3, ge=1, description="with retry: how often in all")
+    backoff: Duration = Field(1.0, description="with retry: the wait before the second attempt; doubles each time")
+    then: Literal["fail", "skip", "dead_letter"] = Field(
+        "dead_letter", description="with retry: what follows the last attempt"
+    )
+
+
+class OperatorType(ABC):
+    """One operator of a pipeline: the class is its type, the instance its options."""
+
+    type: ClassVar[str]
+    summary: ClassVar[str]
+    Options: ClassVar[builtins.type[Options]] = Options
+    looks_inside: ClassVar[bool] = True
+    """Whether it reads the row at all; where nothing does, records pass undecoded."""
+    changes_key: ClassVar[bool] = False
+    """Whether a record may leave with another key."""
+
+    def __init__(self, options: Any) -> None:
+        self.options = options
+
+    @abstractmethod
+    def step(self, schema: Schema | None) -> Step:
+        """The step for rows of this schema (None: not known)."""
+
+    def output(self, schema: Schema | None) -> Schema | None:
+        """The columns that leave it, given those that enter."""
+        return schema
+
+    def outputs(self) -> tuple[str, ...]:
+        """Names of its outputs where it has more than the one; `from: id.name` reads one."""
+        return ()
+
+    def expressions(self) -> Iterable[tuple[tuple[str | int, ...], str]]:
+        """(path inside the options, SQL) of every expression, for check."""
+        return ()
+
+    def columns(self) -> Iterable[tuple[tuple[str | int, ...], str]]:
+        """(path inside the options, column) of every column that must exist, for check."""
+        return ()
+
+    def import_paths(self) -> Iterable[tuple[tuple[str | int, ...], str]]:
+        """(path inside the options, import path) of every piece of user code, for check."""
+        return ()

@@ -1,0 +1,92 @@
+"""What an operator sees of a record beside its row, and what it may return instead of a bare row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+Row = dict[str, Any]
+Headers = Sequence[tuple[str, bytes | None]]
+UNCHANGED: Any = object()
+
+
+class Message(Protocol):
+    """A record as the source gave it; the Kafka client's own message class fits."""
+
+    def topic(self) -> str | None: ...
+    def partition(self) -> int | None: ...
+    def offset(self) -> int | None: ...
+    def key(self) -> bytes | None: ...
+    def value(self) -> bytes | None: ...
+    def headers(self) -> Any: ...
+    def timestamp(self) -> tuple[int, int]: ...
+
+
+class Metadata:
+    """Key, headers, time and place of the record being processed. Read only."""
+
+    __slots__ = ("_headers", "_timestamp", "key", "message")
+
+    def __init__(
+        self, message: Message, key: bytes | None, headers: Headers | Any = UNCHANGED, timestamp: Any = UNCHANGED
+    ) -> None:
+        self.message = message
+        self.key = key
+        self._headers = headers
+        self._timestamp = timestamp
+
+    @property
+    def topic(self) -> str:
+        return self.message.topic() or ""
+
+    @property
+    def partition(self) -> int:
+        partition = self.message.partition()
+        return -1 if partition is None else partition
+
+    @property
+    def offset(self) -> int:
+        offset = self.message.offset()
+        return -1 if offset is None else offset
+
+    @property
+    def headers(self) -> Headers:
+        return (self.message.headers() or []) if self._headers is UNCHANGED else self._headers
+
+    @property
+    def timestamp(self) -> int:
+        """Milliseconds since 1970."""
+        return self.message.timestamp()[1] if self._timestamp is UNCHANGED else self._timestamp
+
+    def with_key(self, key: bytes | None) -> Metadata:
+        return Metadata(self.message, key, self._headers, self._timestamp)
+
+    def __repr__(self) -> str:
+        return f"{self.topic}/{self.partition}/{self.offset}"
+
+
+class Record:
+    """A row together with the key, headers or timestamp that it leaves with; what is not given stays as it came."""
+
+    __slots__ = ("headers", "key", "timestamp", "value")
+
+    def __init__(
+        self,
+        value: Row,
+        *,
+        key: bytes | str | None = UNCHANGED,
+        headers: Headers = UNCHANGED,
+        timestamp: int = UNCHANGED,
+    ) -> None:
+        self.value = value
+        self.key = key.encode() if isinstance(key, str) else key
+        self.headers = headers
+        self.timestamp = timestamp
+
+    def metadata(self, of: Metadata) -> Metadata:
+        return Metadata(
+            of.message,
+            of.key if self.key is UNCHANGED else self.key,
+            of._headers if self.headers is UNCHANGED else self.headers,
+            of._timestamp if self.timestamp is UNCHANGED else self.timestamp,
+        )

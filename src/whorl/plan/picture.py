@@ -1,0 +1,52 @@
+"""The graph of a plan as boxes and edges: sources, operators and sinks in square frames, topics between components in round ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from whorl.config.spec import KafkaSink, KafkaSource
+from whorl.graph.graph import Edge, Kind, Node
+from whorl.plan import naming
+from whorl.plan.layers import Box, Frame
+from whorl.plan.plan import Plan
+
+
+def picture(plan: Plan) -> tuple[list[Box], list[tuple[str, str]]]:
+    """Feedback edges are left out: they lead back."""
+    boxes = {node.id: _node_box(node) for node in plan.graph.nodes.values()}
+    edges: dict[tuple[str, str], None] = {}
+    for edge in plan.graph.edges:
+        if edge.feedback:
+            continue
+        middle = list(_between(edge, topic_of(plan, edge)))
+        boxes.update({box.id: box for box in middle})
+        way = [edge.source, *(box.id for box in middle), edge.target]
+        edges.update(dict.fromkeys(pairwise(way)))
+    return list(boxes.values()), list(edges)
+
+
+def topic_of(plan: Plan, edge: Edge) -> str | None:
+    """The topic of an edge that was cut."""
+    name = naming.edge_topic("", edge.source, edge.output, edge.target)
+    cuts = (cut for cut in plan.cuts if (cut.source, cut.target) == (edge.source, edge.target))
+    return next((cut.topic for cut in cuts if cut.topic.endswith(name)), None)
+
+
+def outside(node: Node) -> str:
+    """The topics that a source or sink names."""
+    if isinstance(node.what, KafkaSource):
+        return node.what.pattern or ", ".join(node.what.names)
+    return node.what.topic if isinstance(node.what, KafkaSink) else ""
+
+
+def _node_box(node: Node) -> Box:
+    return Box(node.id, (node.id, f"{node.type} {outside(node)}".strip()), last=node.kind is Kind.SINK)
+
+
+def _between(edge: Edge, topic: str | None) -> Iterator[Box]:
+    """What lies on an edge: the name of the output it leaves, and its topic."""
+    if edge.output:
+        yield Box(f"{edge.source}.{edge.output}", (edge.output,), Frame.NONE)
+    if topic:
+        yield Box(f"{topic} topic", (topic, "topic"), Frame.ROUND)

@@ -1,0 +1,79 @@
+"""From a row to the arguments of `Producer.produce`, for every kind of output that is a topic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+
+from whorl.operators.chain import StepFailed
+from whorl.operators.record import Headers, Message, Metadata, Row
+from whorl.plan import naming
+from whorl.plan.plan import Output
+
+Entry = tuple[str, bytes | None, bytes | None, int, None, None, int, Any]
+"""topic, value, key, partition, callback, callback, timestamp, headers: the order of `Producer.produce`."""
+Encode = Callable[[Any], bytes | None]
+BY_KEY = -1
+_LONGEST_DEAD_VALUE = 64 << 10
+_OVERHEAD = 512
+"""What Kafka adds to a record and its batch, at most."""
+
+
+def emitter(
+    output: Output, encode: Encode, partitions: int, limit: int, append: Callable[[Entry], None]
+) -> Callable[[Row, Metadata], None]:
+    """A function that appends one row's entry to the journal. `limit` is the largest message the topic takes."""
+    topic, with_headers, by_key = output.topic, output.headers, output.keyed
+    make_key = key_maker(output.key) if output.key else None
+
+    def emit(row: Row, meta: Metadata) -> None:
+        try:
+            value = encode(row)
+            key = make_key(row) if make_key else meta.key
+            if value is not None and len(value) + len(key or b"") + _OVERHEAD > limit:
+                raise ValueError(f"{len(value)} bytes are too large for topic '{topic}' (max.message.bytes {limit})")
+        except Exception as error:
+            raise StepFailed(output.id, error) from error
+        partition = BY_KEY if by_key else meta.partition % partitions
+        append((topic, value, key, partition, None, None, max(meta.timestamp, 0), meta.headers if with_headers else None))
+
+    return emit
+
+
+def key_maker(columns: Sequence[str]) -> Callable[[Row], bytes | None]:
+    """The key that columns make: one column as text, several as a JSON array; null where any is null."""
+    if len(columns) == 1:
+        name = columns[0]
+        return lambda row: key_bytes(row.get(name))
+
+    def several(row: Row) -> bytes | None:
+        values = [row.get(name) for name in columns]
+        return None if None in values else orjson.dumps(values, default=str)
+
+    return several
+
+
+def key_bytes(value: Any) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, bool):
+        return b"true" if value else b"false"
+    return value.encode() if isinstance(value, str) else str(value).encode()
+
+
+def dead_letter(topic: str, message: Message, operator: str, error: str, limit: int) -> Entry:
+    """The record as it came, with what failed and where in its headers; too large for the topic, its first 64 KB."""
+    value = message.value()
+    if value is not None and len(value) + _OVERHEAD + len(error) > limit:
+        value = value[:_LONGEST_DEAD_VALUE]
+    reasons: Headers = [
+        (naming.DEAD_OPERATOR, operator.encode()),
+        (naming.DEAD_ERROR, error.encode(errors="replace")[:4096]),
+        (naming.DEAD_TOPIC, (message.topic() or "").encode()),
+        (naming.DEAD_PARTITION, str(message.partition()).encode()),
+        (naming.DEAD_OFFSET, str(message.offset()).encode()),
+    ]
+    headers = [*(message.headers() or []), *reasons]
+    return (topic, value, message.key(), BY_KEY, None, None, max(message.timestamp()[1], 0), headers)

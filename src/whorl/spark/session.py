@@ -1,0 +1,103 @@
+"""The Spark session of a job: as many slots as its long tasks need, quiet, on loopback unless it runs on a cluster."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from whorl.errors import Finding, PreflightFailed
+from whorl.jvm.java import find_java
+from whorl.spark.noise import filtered_stderr
+
+SPARE_SLOTS = 2
+_TASK_FAILURES = 10_000
+"""Spark itself never gives up on a task: the restart strategy does."""
+_LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?$")
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    name: str
+    master: str
+    slots: int
+    """Long tasks that must run at the same time, spare ones included."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    py_files: tuple[str, ...] = ()
+    archives: tuple[str, ...] = ()
+    verbose: bool = False
+
+
+def slots_needed(long_tasks: int) -> int:
+    return long_tasks + SPARE_SLOTS
+
+
+def open_session(options: SessionOptions) -> SparkSession:
+    """Raises PreflightFailed where the cluster has fewer slots than the job needs: it would wait for ever."""
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.appName(options.name).master(_master(options))
+    for name, value in {**_defaults(options), **options.settings}.items():
+        builder = builder.config(name, _text(value))
+    with nullcontext() if options.verbose else filtered_stderr():
+        session = builder.getOrCreate()
+    for path in options.py_files:
+        session.sparkContext.addPyFile(path)
+    return session
+
+
+def check_slots(session: SparkSession, needed: int) -> None:
+    available = _available(session)
+    if available is not None and available < needed:
+        hint = f"give it more cores ('--master local[{needed}]', 'spark.cores.max'), or set 'tasks' lower"
+        message = f"the pipeline needs {needed} slots, '{session.sparkContext.master}' has {available}"
+        session.stop()
+        raise PreflightFailed([Finding("slots", message, hint)])
+
+
+def _available(session: SparkSession) -> int | None:
+    context = session.sparkContext
+    local = _LOCAL.match(context.master)
+    if local:
+        return int(context.defaultParallelism)
+    wanted = context.getConf().get("spark.cores.max", None)
+    return int(wanted) if wanted else None
+
+
+def _master(options: SessionOptions) -> str:
+    local = _LOCAL.match(options.master)
+    if not local:
+        return options.master
+    threads = local.group(1) or str(options.slots)
+    return f"local[{threads},{_TASK_FAILURES}]"
+
+
+def _defaults(options: SessionOptions) -> dict[str, str]:
+    logging = files("whorl.spark") / ("log4j2-verbose.properties" if options.verbose else "log4j2.properties")
+    java = f"-Dlog4j2.configurationFile=file:{logging} -Xss8m -XX:+UseSerialGC"
+    return {
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": java,
+        "spark.executor.memory": "1g",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.task.maxFailures": str(_TASK_FAILURES),
+        "spark.speculation": "false",
+        "spark.dynamicAllocation.enabled": "false",
+        "spark.locality.wait": "0",
+        "spark.python.worker.idleTimeoutSeconds": "0",
+        "spark.sql.session.timeZone": "UTC",
+        **({"spark.archives": ",".join(options.archives)} if options.archives else {}),
+        **({"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if _LOCAL.match(options.master) else {}),
+    }
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,141 @@
+"""Orders to tasks and news from them, as records of two internal topics: tasks on any host need nothing but the broker.
+
+An order names the layout it is for, so tasks read the control topic from its start: an order is never missed and never outlives its layout.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from confluent_kafka import OFFSET_BEGINNING, TopicPartition
+
+from whorl.kafka.clients import Clients
+from whorl.plan import naming
+from whorl.tasks.layout import Place
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Address:
+    """Whom an order is for: every task of one layout of a component."""
+
+    pipeline: str
+    uid: str
+    component: str
+    layout: int
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Finish the bulk, commit, end."""
+
+
+@dataclass(frozen=True)
+class Skip:
+    """The operator never returned on this record: hand it to its error policy."""
+
+    topic: str
+    partition: int
+    offset: int
+    operator: str
+
+
+Order = Stop | Skip
+_ORDERS: dict[str, type[Stop] | type[Skip]] = {"stop": Stop, "skip": Skip}
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a task says of itself, at least every heartbeat."""
+
+    uid: str
+    component: str
+    layout: int
+    task: int
+    attempt: int
+    host: str
+    pid: int
+    state: str
+    """running, failed or ended."""
+    at: float
+    figures: dict[str, Any]
+    error: str = ""
+    stuck: dict[str, Any] = field(default_factory=dict)
+    """The order to skip that would get the task past a record on which an operator never returned."""
+
+    @property
+    def positions(self) -> dict[Place, int]:
+        nested = self.figures.get("positions", {})
+        return {(topic, int(p)): offset for topic, of in nested.items() for p, offset in of.items()}
+
+
+def send_order(clients: Clients, to: Address, order: Order) -> None:
+    name = next(name for name, kind in _ORDERS.items() if isinstance(order, kind))
+    record = {"version": VERSION, "to": to.__dict__, "order": name, **order.__dict__}
+    producer = clients.producer()
+    producer.produce(naming.control_topic(to.pipeline), orjson.dumps(record), to.component.encode(), 0)
+    producer.flush(10)
+
+
+class OrderReader:
+    """The orders for one layout of a component."""
+
+    def __init__(self, clients: Clients, me: Address) -> None:
+        self._me = me
+        self._consumer = clients.consumer()
+        self._consumer.assign([TopicPartition(naming.control_topic(me.pipeline), 0, OFFSET_BEGINNING)])
+
+    def next(self, timeout: float) -> Order | None:
+        """The next order for us, or None when none came in time."""
+        until = time.monotonic() + timeout
+        while True:
+            message = self._consumer.poll(max(until - time.monotonic(), 0))
+            if message is None:
+                return None
+            if message.error() is None:
+                fields = orjson.loads(message.value())
+                if Address(**fields.pop("to")) == self._me:
+                    fields.pop("version")
+                    return _ORDERS[fields.pop("order")](**fields)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class StatusWriter:
+    def __init__(self, clients: Clients, pipeline: str) -> None:
+        self._topic = naming.status_topic(pipeline)
+        self._producer = clients.producer(**{"message.timeout.ms": 10_000, "queue.buffering.max.messages": 1000})
+
+    def write(self, status: Status) -> None:
+        with suppress(BufferError):  # the broker is away; the next heartbeat says the same
+            self._producer.produce(self._topic, orjson.dumps(status), f"{status.component}/{status.task}".encode(), 0)
+        self._producer.poll(0)
+
+    def flush(self) -> None:
+        self._producer.flush(3)
+
+
+class StatusReader:
+    """All news of a pipeline from now on."""
+
+    def __init__(self, clients: Clients, pipeline: str, uid: str, since: int) -> None:
+        self._uid = uid
+        self._consumer = clients.consumer(**{"auto.offset.reset": "earliest"})
+        self._consumer.assign([TopicPartition(naming.status_topic(pipeline), 0, since)])
+
+    def read(self, timeout: float) -> Iterator[Status]:
+        for message in self._consumer.consume(500, timeout):
+            if message.error() is None:
+                status = Status(**orjson.loads(message.value()))
+                if status.uid == self._uid:
+                    yield status
+
+    def close(self) -> None:
+        self._consumer.close()

@@ -1,0 +1,136 @@
+"""The driver's half of the protocol, without Spark: who holds the pipeline, which layout is in force, where reading begins.
+
+    1 start     take the register, write the next layout, and only then fence every task id of earlier layouts; positions are final now,
+                so places without one get theirs, in the transaction that notes the fencing
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from confluent_kafka import TopicPartition
+
+from whorl.config.settings import Settings
+from whorl.errors import Superseded
+from whorl.kafka.clients import KafkaClients
+from whorl.kafka.transactions import Transactions
+from whorl.plan import naming
+from whorl.tasks.assignment import GENERATED
+from whorl.tasks.changelog import LP_KEY, by_lp, encode_positions, read_positions
+from whorl.tasks.control import Status, StatusReader
+from whorl.tasks.layout import Layout, Place
+from whorl.tasks.register import Holder, Register, Registration
+from whorl.tasks.watch import DRIVER
+
+FirstPositions = Callable[[Mapping[Place, int]], Mapping[Place, int]]
+"""From the positions a component has to those it must get: of places without one, or whose records are gone."""
+_BEATS_OF_A_LIVING_HOLDER = 3.5
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a component needs of the register."""
+
+    component: str
+    group: str
+    tasks: int
+    lps: int
+    places: tuple[Place, ...]
+    first: FirstPositions
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        return tuple(sorted({topic for topic, _ in self.places}))
+
+
+def refuse_second(clients: KafkaClients, registration: Registration | None, settings: Settings, end: int) -> None:
+    """Raises where the pipeline's holder is alive: its process is there, or its heartbeat comes."""
+    holder = registration.holder if registration else None
+    if registration is None or holder is None or holder.is_gone():
+        return
+    reader = StatusReader(clients, registration.pipeline, registration.uid, end)
+    until = time.monotonic() + settings.heartbeat * _BEATS_OF_A_LIVING_HOLDER
+    try:
+        while time.monotonic() < until:
+            if any(status.component == DRIVER and status.error == holder.id for status in reader.read(0.2)):
+                hint = "stop that one first, or give this pipeline another 'name'"
+                raise Superseded(f"pipeline '{registration.pipeline}' runs already: {holder}", hint=hint, code="already-running")
+    finally:
+        reader.close()
+
+
+class Driver:
+    """Holds the pipeline from `start` to `release`."""
+
+    def __init__(self, clients: KafkaClients, pipeline: str) -> None:
+        self._clients = clients
+        self.holder = Holder.this()
+        self._register = Register(clients, pipeline)
+        self.registration = replace(self._register.read() or Registration.new(pipeline), holder=self.holder)
+
+    def start_over(self) -> None:
+        """A new uid: positions and internal topics of the old one are left behind, its tasks fenced."""
+        old = self.registration
+        self._fence(old, all_layouts=True)
+        self.registration = replace(Registration.new(old.pipeline), holder=self.holder)
+
+    def lay_out(self, wanted: list[Wanted]) -> dict[str, Layout]:
+        """1. The next layout of these components, in force and alone when this returns."""
+        registration = self.registration
+        for want in wanted:
+            registration = registration.with_layout(want.component, want.tasks, want.lps, want.topics)
+        self._register.write(registration)
+        self._fence(registration)
+        self.registration = registration.fenced()
+        self._seed(wanted)
+        return {want.component: self.registration.components[want.component].layout for want in wanted}
+
+    def release(self) -> None:
+        self.registration = replace(self.registration, holder=None)
+        self._register.write(self.registration)
+
+    def heartbeat(self) -> Status:
+        uid, holder = self.registration.uid, self.holder
+        return Status(uid, DRIVER, 0, 0, 0, holder.host, holder.pid, "driver", time.time(), {}, error=holder.id)
+
+    def _fence(self, registration: Registration, all_layouts: bool = False) -> None:
+        layouts = [
+            (component, number, tasks)
+            for component, entry in registration.components.items()
+            for number, tasks in (*entry.open, *([(entry.layout.number, entry.layout.tasks)] if all_layouts else []))
+        ]
+        ids = [naming.task_id(registration.uid, c, number, task) for c, number, tasks in layouts for task in range(tasks)]
+        if ids:
+            with ThreadPoolExecutor(min(len(ids), 16)) as pool:
+                list(pool.map(self._fence_one, ids))
+
+    def _fence_one(self, transactional_id: str) -> None:
+        Transactions(self._clients.transactional(transactional_id)).init()
+
+    def _seed(self, wanted: list[Wanted]) -> None:
+        transactions = self._register.transactions
+        transactions.begin()
+        for want in wanted:
+            self._seed_component(want, transactions)
+        self._register.write(self.registration)
+
+    def _seed_component(self, want: Wanted, transactions: Transactions) -> None:
+        registration, layout = self.registration, self.registration.components[want.component].layout
+        topic = naming.changelog_topic(registration.pipeline, registration.uid, want.component)
+        stored = read_positions(self._clients, topic, range(layout.lps))
+        new = want.first(stored)
+        if not new:
+            return
+        touched = {layout.lp_of(partition) for _, partition in new}
+        for lp, positions in by_lp(layout, {**stored, **new}).items():
+            if lp in touched:
+                transactions.produce(topic, encode_positions(positions), LP_KEY, lp)
+        offsets = [TopicPartition(*place, at) for place, at in new.items() if not place[0].startswith(GENERATED)]
+        if offsets:
+            consumer = self._clients.consumer(**{"group.id": want.group})
+            transactions.send_offsets(offsets, consumer.consumer_group_metadata())
+            consumer.close()
+

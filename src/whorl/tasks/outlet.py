@@ -1,0 +1,67 @@
+"""Where a task's records leave: inside the transaction or, at least once, at once by a second producer that is flushed before each commit.
+
+Positions always go through the transaction, so under either guarantee they are exact; only outputs can double, and only at least once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from whorl.config.settings import Settings
+from whorl.kafka.clients import Clients
+from whorl.kafka.transactions import Aborted, Transactions, translate
+from whorl.sinks.kafka import Entry
+
+_LARGEST = 1_000_000_000
+"""Sizes are checked against each topic's own limit before; the client's must not come first."""
+
+
+class Outlet:
+    def __init__(self, clients: Clients, transactional_id: str, settings: Settings) -> None:
+        timeout = int(settings.transaction_timeout * 1000)
+        sizes = {"message.max.bytes": _LARGEST, "queue.buffering.max.messages": 500_000}
+        batches = {"batch.num.messages": 10_000, "batch.size": 1_000_000, "linger.ms": 2}
+        producer = clients.transactional(transactional_id, **{"transaction.timeout.ms": timeout, **sizes, **batches})
+        self.transactions = Transactions(producer)
+        self._failed: KafkaError | None = None
+        at_once = settings.guarantee == "at_least_once"
+        self._plain = clients.producer(**{"on_delivery": self._delivered, **sizes}) if at_once else None
+        self._producer = self._plain or producer
+
+    def produce(self, entries: Iterable[Entry]) -> None:
+        produce = self._producer.produce
+        for entry in entries:
+            while True:
+                try:
+                    produce(*entry)
+                    break
+                except BufferError:
+                    self.poll(0.1)
+                except KafkaException as error:
+                    raise translate(error) from None
+
+    def poll(self, timeout: float = 0) -> None:
+        self.transactions.poll(0 if self._plain else timeout)
+        if self._plain:
+            self._plain.poll(timeout)
+
+    def flush(self) -> None:
+        """Returns when every output is at the broker; raises Aborted if one could not be delivered."""
+        if self._plain is None:
+            return
+        while self._plain.flush(1.0):
+            pass
+        if self._failed is not None:
+            failed, self._failed = self._failed, None
+            raise Aborted(failed.str())
+
+    def _delivered(self, error: KafkaError | None, message: Any) -> None:
+        if error is not None:
+            self._failed = error
+
+    def close(self) -> None:
+        """Aborts what is open, so that nothing blocks readers."""
+        self.transactions.abort()

@@ -1,0 +1,136 @@
+"""The register: one compacted topic that says which uid a pipeline's name has, who holds it, and which layout of each component is in force.
+
+It is written only under the transactional id of the pipeline's driver, so a driver that was superseded cannot write it.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from whorl.kafka.clients import Clients
+from whorl.kafka.reading import read_to_end
+from whorl.kafka.transactions import Transactions
+from whorl.plan import naming
+from whorl.tasks.layout import Layout
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A driver: where it runs and since when."""
+
+    id: str
+    host: str
+    pid: int
+    born: str
+    since: float
+
+    @classmethod
+    def this(cls) -> Holder:
+        return cls(uuid.uuid4().hex[:12], platform.node(), os.getpid(), born(os.getpid()), time.time())
+
+    def is_gone(self) -> bool:
+        """True only where this machine can tell for certain that the process has ended."""
+        return self.host == platform.node() and bool(born(os.getpid())) and born(self.pid) != self.born
+
+    def __str__(self) -> str:
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.since))
+        return f"process {self.pid} on {self.host} since {since}"
+
+
+def born(pid: int) -> str:
+    """What tells a process from a later one with its number; empty where the system does not say or it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+@dataclass(frozen=True)
+class ComponentEntry:
+    layout: Layout
+    open: tuple[tuple[int, int], ...] = ()
+    """(number, tasks) of layouts whose transactional ids may still be alive."""
+    topics: tuple[str, ...] = ()
+    """What it reads."""
+
+
+@dataclass(frozen=True)
+class Registration:
+    pipeline: str
+    uid: str
+    holder: Holder | None
+    components: Mapping[str, ComponentEntry] = field(default_factory=dict)
+
+    @classmethod
+    def new(cls, pipeline: str) -> Registration:
+        return cls(pipeline, uuid.uuid4().hex[:12], None)
+
+    def with_layout(self, component: str, tasks: int, lps: int, topics: tuple[str, ...]) -> Registration:
+        """The next layout of a component; earlier ones stay open until they are fenced."""
+        old = self.components.get(component)
+        number = old.layout.number + 1 if old else 1
+        still_open = (*old.open, (old.layout.number, old.layout.tasks)) if old else ()
+        entry = ComponentEntry(Layout(number, tasks, lps), still_open, topics)
+        return replace(self, components={**self.components, component: entry})
+
+    def fenced(self) -> Registration:
+        return replace(self, components={id: replace(entry, open=()) for id, entry in self.components.items()})
+
+    def encode(self) -> bytes:
+        return orjson.dumps({"version": VERSION, **asdict(self)})
+
+    @classmethod
+    def decode(cls, value: bytes) -> Registration:
+        fields: dict[str, Any] = orjson.loads(value)
+        holder = fields["holder"]
+        components = {id: _entry(entry) for id, entry in fields["components"].items()}
+        return cls(fields["pipeline"], fields["uid"], Holder(**holder) if holder else None, components)
+
+
+def _entry(fields: dict[str, Any]) -> ComponentEntry:
+    still_open = tuple((number, tasks) for number, tasks in fields["open"])
+    return ComponentEntry(Layout(**fields["layout"]), still_open, tuple(fields["topics"]))
+
+
+def read_registration(clients: Clients, pipeline: str) -> Registration | None:
+    """What the register says of a pipeline now."""
+    key, found = pipeline.encode(), None
+    for message in read_to_end(clients, [(naming.REGISTER, 0)]):
+        if message.key() == key:
+            found = message.value()
+    return Registration.decode(found) if found else None
+
+
+class Register:
+    """The driver's pen. Opening it fences whoever had it before."""
+
+    def __init__(self, clients: Clients, pipeline: str) -> None:
+        self._clients = clients
+        self._pipeline = pipeline
+        self.transactions = Transactions(clients.transactional(naming.driver_id(pipeline)))
+        self.transactions.init()
+
+    def read(self) -> Registration | None:
+        return read_registration(self._clients, self._pipeline)
+
+    def write(self, registration: Registration) -> None:
+        """Alone, or as the last part of a transaction that is already open."""
+        self.transactions.begin()
+        self.transactions.produce(naming.REGISTER, registration.encode(), self._pipeline.encode(), 0)
+        self.transactions.commit()
+
+    def forget(self) -> None:
+        self.transactions.begin()
+        self.transactions.produce(naming.REGISTER, None, self._pipeline.encode(), 0)
+        self.transactions.commit()

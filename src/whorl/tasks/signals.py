@@ -1,0 +1,44 @@
+"""What passes between a task's loop and its reporter thread: orders one way, figures the other. Plain attributes, one writer each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from whorl.operators.record import Message
+from whorl.tasks.layout import Place
+
+
+@dataclass
+class Orders:
+    """Written by the reporter, read by the loop between bulks."""
+
+    stopping: bool = False
+    skip: dict[tuple[str, int, int], str] = field(default_factory=dict)
+    """(topic, partition, offset) of records on which this operator never returned: they go to its error policy untried."""
+
+
+@dataclass
+class Figures:
+    """Written by the loop, read by the reporter."""
+
+    step: str = "starting"
+    read: int = 0
+    written: int = 0
+    dead: int = 0
+    skipped: int = 0
+    retried: int = 0
+    commits: int = 0
+    commit_seconds: float = 0.0
+    restarts: int = 0
+    lag: int = 0
+    committed: dict[Place, int] = field(default_factory=dict)
+    current: Message | None = None
+    """The record that is being processed."""
+
+    def snapshot(self) -> dict[str, Any]:
+        names = ("step", "read", "written", "dead", "skipped", "retried", "commits", "commit_seconds", "restarts", "lag")
+        positions: dict[str, dict[str, int]] = {}
+        for (topic, partition), offset in list(self.committed.items()):
+            positions.setdefault(topic, {})[str(partition)] = offset
+        return {**{name: getattr(self, name) for name in names}, "positions": positions}

@@ -1,0 +1,322 @@
+"""One long-running task: it owns some logical partitions of a component and moves their records from source to sink, exactly once.
+
+The law: outputs, dead letters and source positions of the same records are in the same Kafka transaction, and no transaction begins before
+the positions of the last committed one were read. Numbered as in docs/exactly-once.md, where the order is reasoned.
+
+    2 join      init the task's own transactional id, and only then read the register: a task that lost its place sees it there
+    3 restore   positions from the changelog, read committed to its end
+    4 process   poll a bulk; each record whole or not at all; look at the clock between records
+    5 commit    positions and the group's offsets into the transaction, commit; a commit without an answer is repeated
+    7 abort     drop everything in memory and go back to 3
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from whorl.errors import PipelineError, Superseded, WorldError
+from whorl.kafka.clients import Clients
+from whorl.kafka.transactions import Aborted
+from whorl.operators.chain import StepFailed
+from whorl.tasks.assignment import GENERATED, Assignment, generated_topic, is_generated
+from whorl.tasks.changelog import LP_KEY, by_lp, encode_positions, read_positions
+from whorl.tasks.failures import Failures
+from whorl.tasks.inlet import Inlet
+from whorl.tasks.layout import Place
+from whorl.tasks.outlet import Outlet
+from whorl.tasks.register import read_registration
+from whorl.tasks.signals import Figures, Orders
+from whorl.tasks.work import Work
+
+_IDLE_WAIT = 0.1
+_LAG_EVERY = 0.5
+_NEVER = float("inf")
+_TOPIC_GONE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
+_OFFSET_GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
+
+
+@dataclass
+class Held:
+    """Records of a paused partition, and when to go on with them."""
+
+    until: float
+    messages: list[Any]
+
+
+class Task:
+    """Lives through many restores; `Run` is what lies between two of them."""
+
+    def __init__(self, assignment: Assignment, number: int, clients: Clients, orders: Orders, figures: Figures) -> None:
+        self.assignment = assignment
+        self.number = number
+        self.clients = clients
+        self.orders = orders
+        self.figures = figures
+
+    def run(self) -> None:
+        """Until told to stop. Whatever ends it, no transaction of it stays open."""
+        outlet = self._join()
+        try:
+            while not self.orders.stopping:
+                self._run_once(outlet)
+        finally:
+            outlet.close()
+
+    def _join(self) -> Outlet:
+        """2. In this order a task of an older layout is either fenced by its successor or sees the newer layout."""
+        self.figures.step = "joining"
+        assignment = self.assignment
+        outlet = Outlet(self.clients, assignment.transactional_id(self.number), assignment.settings)
+        outlet.transactions.init()
+        registered = read_registration(self.clients, assignment.pipeline)
+        if registered is None or registered.uid != assignment.uid:
+            raise Superseded(f"pipeline '{assignment.pipeline}' was registered anew; this task belongs to an older run")
+        in_force = registered.components[assignment.component.id].layout.number
+        if in_force != assignment.layout.number:
+            raise Superseded(f"layout {in_force} is in force, this task belongs to layout {assignment.layout.number}")
+        return outlet
+
+    def _run_once(self, outlet: Outlet) -> None:
+        run = Run(self, outlet, self._restore())
+        try:
+            run.loop()
+        except Aborted:
+            self.figures.restarts += 1
+            outlet.transactions.abort()  # 7
+        except PipelineError:
+            run.commit()  # what went before the record that failed is done
+            raise
+        finally:
+            run.close()
+
+    def _restore(self) -> dict[Place, int]:
+        """3. The positions this task goes on from."""
+        self.figures.step = "restoring"
+        assignment = self.assignment
+        stored = read_positions(self.clients, assignment.changelog, assignment.layout.lps_of(self.number))
+        positions = {place: stored[place] for place in assignment.layout.places_of(self.number, assignment.read)}
+        self.figures.committed = dict(positions)
+        return positions
+
+
+class Run:
+    """From a restore to a stop or an abort: everything in memory that an abort drops."""
+
+    def __init__(self, task: Task, outlet: Outlet, positions: dict[Place, int]) -> None:
+        self._assignment, self._settings = task.assignment, task.assignment.settings
+        self._orders, self._figures = task.orders, task.figures
+        self._clock: Callable[[], float] = time.monotonic
+        self._outlet, self._transactions = outlet, outlet.transactions
+        self._positions = positions
+        self._moved = set(positions)  # all: offsets of the group that expired are mirrored again
+        self._held: dict[Place, Held] = {}
+        self._commit_at, self._lag_at = _NEVER, 0.0
+        self._uncommitted = 0
+        self._work = Work(task.assignment)
+        self._failures = Failures(task.assignment, self._work.policies, task.figures)
+        component = task.assignment.component
+        generated = {generated_topic(i): i.source for i in component.inputs if i.source and is_generated(i)}
+        self._inlet = Inlet(task.clients, component.group, positions, generated)
+        self._work.open()
+
+    def loop(self) -> None:
+        self._figures.step = "running"
+        self._begin()
+        while not self._orders.stopping:
+            self._take_up_held()
+            places, ends = self._sorted(self._inlet.read(self._settings.bulk_records, self._wait()))
+            for place, messages in places.items():
+                self._process(place, messages)
+            for place, end in ends.items():
+                self._reached(place, end)
+            self._outlet.poll()
+            if self._clock() >= self._commit_at:
+                self.commit()
+            self._look_at_lag()
+        self.commit()
+
+    def close(self) -> None:
+        self._inlet.close()
+        self._work.close()
+
+    def _wait(self) -> float:
+        due = min([self._commit_at, *(held.until for held in self._held.values())])
+        return min(max(due - self._clock(), 0.0), _IDLE_WAIT)
+
+    def _look_at_lag(self) -> None:
+        if self._clock() >= self._lag_at:
+            self._figures.lag = self._inlet.behind(self._positions)
+            self._lag_at = self._clock() + _LAG_EVERY
+
+    # -- 4 process --------------------------------------------------------------------------------------------------------------------
+
+    def _sorted(self, messages: list[Any]) -> tuple[dict[Place, list[Any]], dict[Place, int]]:
+        """Records by place in the order they came, and the ends that were reached."""
+        places: dict[Place, list[Any]] = {}
+        ends: dict[Place, int] = {}
+        for message in messages:
+            place = (message.topic(), message.partition())
+            if message.error() is not None:
+                self._check(message.error(), place)
+                ends[place] = message.offset()
+            elif place in places:
+                places[place].append(message)
+            else:
+                places[place] = [message]
+        return places, ends
+
+    def _check(self, error: KafkaError, place: Place) -> None:
+        """Passes the end of a partition; anything else in a bulk is an error."""
+        if error.code() == KafkaError._PARTITION_EOF:
+            return
+        if error.code() in _TOPIC_GONE:
+            hint = "it was deleted under the running job; create it again or change the pipeline"
+            raise WorldError(f"topic '{place[0]}' does not exist any more", code="topic-gone", hint=hint)
+        if error.code() in _OFFSET_GONE:
+            hint = "retention overtook the job; 'whorl run' tells how many records are gone"
+            offset = self._positions.get(place)
+            raise WorldError(f"offset {offset} of {place[0]}/{place[1]} is gone from Kafka", code="offsets-gone", hint=hint)
+        raise KafkaException(error)
+
+    def _reached(self, place: Place, end: int) -> None:
+        """The end lies behind transaction markers, where no record will ever be."""
+        if place not in self._held and end > self._positions[place]:
+            self._begin()
+            self._move(place, end)
+
+    def _process(self, place: Place, messages: list[Any]) -> None:
+        if place in self._held:
+            self._held[place].messages += messages
+            return
+        self._begin()
+        if not (self._work.in_bulk and self._as_bulk(place, messages)):
+            self._one_by_one(place, messages)
+        self._figures.current = None
+        self._outlet.produce(self._work.take())
+        if self._uncommitted >= self._settings.commit_records:
+            self.commit()
+
+    def _one_by_one(self, place: Place, messages: list[Any]) -> None:
+        figures, clock, attempt = self._figures, self._clock, self._attempt(place[0])
+        for index, message in enumerate(messages):
+            figures.current = message
+            try:
+                attempt(message)
+            except StepFailed as failed:
+                self._move(place, message.offset())
+                if self._failed(place, messages[index:], failed):
+                    break
+            if clock() >= self._commit_at:
+                self._move(place, message.offset() + 1)
+                self.commit()
+                self._begin()
+        else:
+            self._move(place, messages[-1].offset() + 1)
+        self._count(len(messages))
+
+    def _attempt(self, topic: str) -> Callable[[Any], None]:
+        """How one record is tried: whole, or nothing of it."""
+        handle, work, skip = self._work.handles[topic], self._work, self._orders.skip
+        if not work.in_bulk and not skip:
+            return work.whole(handle)
+
+        def attempt(message: Any) -> None:
+            position = (message.topic(), message.partition(), message.offset())
+            if position in skip:
+                raise StepFailed(skip[position], TimeoutError(f"no answer within {self._settings.timeout:g} s"))
+            handle(message)
+            work.flush()
+
+        return work.whole(attempt)
+
+    def _as_bulk(self, place: Place, messages: list[Any]) -> bool:
+        """All at once; False, and nothing done, where one of them fails: then each is tried alone."""
+        self._figures.current = messages[0]
+        handle = self._work.handles[place[0]]
+
+        def together(records: list[Any]) -> None:
+            for message in records:
+                handle(message)
+            self._work.flush()
+
+        if self._orders.skip:
+            return False
+        try:
+            self._work.whole(together)(messages)
+        except StepFailed:
+            return False
+        self._move(place, messages[-1].offset() + 1)
+        self._count(len(messages))
+        return True
+
+    def _failed(self, place: Place, messages: list[Any], failed: StepFailed) -> bool:
+        """Whether the partition is held from this record on."""
+        verdict = self._failures.judge(messages[0], failed)
+        if verdict.letter is not None:
+            self._work.journal.append(verdict.letter)
+        if verdict.hold is None:
+            return False
+        self._inlet.pause(place)
+        self._held[place] = Held(self._clock() + verdict.hold, messages)
+        return True
+
+    def _take_up_held(self) -> None:
+        now = self._clock()
+        for place in [place for place, held in self._held.items() if held.until <= now]:
+            messages = self._held.pop(place).messages
+            self._process(place, messages)
+            if place not in self._held:
+                self._inlet.resume(place)
+
+    def _count(self, records: int) -> None:
+        self._figures.read += records
+        self._uncommitted += records
+
+    def _move(self, place: Place, position: int) -> None:
+        self._positions[place] = position
+        self._moved.add(place)
+
+    # -- 5 commit ---------------------------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        if not self._transactions.open:
+            self._transactions.begin()
+            self._commit_at = self._clock() + self._settings.commit_interval
+
+    def commit(self) -> None:
+        """Outputs, positions, group, all or nothing."""
+        if not self._transactions.open:
+            return
+        started = self._clock()
+        self._outlet.produce(self._work.take())
+        self._outlet.flush()
+        self._write_positions()
+        self._mirror_offsets()
+        self._transactions.commit()
+        self._note_commit(started)
+
+    def _write_positions(self) -> None:
+        layout, topic = self._assignment.layout, self._assignment.changelog
+        lps = {layout.lp_of(partition) for _, partition in self._moved}
+        for lp, positions in by_lp(layout, self._positions).items():
+            if lp in lps:
+                self._transactions.produce(topic, encode_positions(positions), LP_KEY, lp)
+
+    def _mirror_offsets(self) -> None:
+        moved = [TopicPartition(*place, self._positions[place]) for place in self._moved if not place[0].startswith(GENERATED)]
+        if moved:
+            self._transactions.send_offsets(moved, self._inlet.group)
+
+    def _note_commit(self, started: float) -> None:
+        figures = self._figures
+        figures.committed = dict(self._positions)
+        figures.written += self._work.taken()
+        figures.commits += 1
+        figures.commit_seconds += self._clock() - started
+        self._moved.clear()
+        self._commit_at, self._uncommitted = _NEVER, 0

@@ -1,0 +1,112 @@
+"""What a component does with one record: decode, the chain of operators, encode. Nothing here touches Kafka.
+
+A record is processed whole or not at all: what it emits waits in the journal, and if any operator raises the journal is dropped, so that a
+dead-lettered record left no trace elsewhere and can be replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from whorl.formats import codec
+from whorl.operators.chain import Chain, ChainNode, StepFailed
+from whorl.operators.operator import ErrorPolicy, OperatorType
+from whorl.operators.record import Message, Metadata, Row
+from whorl.plan.plan import Component, Input, Output
+from whorl.sinks.kafka import Entry, emitter
+from whorl.tasks.assignment import Assignment
+
+Handle = Callable[[Message], None]
+
+
+class Work:
+    """The component's operators, opened for one task."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        self.journal: list[Entry] = []
+        self._taken = 0
+        component = assignment.component
+        self._chain = _chain(component, _emitters(assignment, self.journal.append))
+        self.policies = _policies(component)
+        self.handles: dict[str, Handle] = {
+            topic: self._handle(input) for input in component.inputs for topic in assignment.topics[input.id]
+        }
+        self.names = {topic: input.id for input in component.inputs for topic in assignment.topics[input.id]}
+        self.in_bulk = self._chain.has_bulk
+        self.flush = self._chain.flush
+        self.open = self._chain.open
+        self.close = self._chain.close
+
+    def whole(self, attempt: Callable[[Any], None]) -> Callable[[Any], None]:
+        """`attempt` so that it emits all or nothing: what it has emitted when it raises is dropped."""
+        journal, drop = self.journal, self._chain.drop
+
+        def all_or_nothing(records: Any) -> None:
+            mark = len(journal)
+            try:
+                attempt(records)
+            except BaseException:
+                del journal[mark:]
+                drop()
+                raise
+
+        return all_or_nothing
+
+    def take(self) -> list[Entry]:
+        """What was emitted since the last call."""
+        entries = self.journal[:]
+        self.journal.clear()
+        self._taken += len(entries)
+        return entries
+
+    def taken(self) -> int:
+        """How many entries were taken since this was asked last."""
+        taken, self._taken = self._taken, 0
+        return taken
+
+    def _handle(self, input: Input) -> Handle:
+        entry = self._chain.entry(input.id)
+        if input.raw:
+            return lambda message: entry(message.value(), Metadata(message, message.key()))  # type: ignore[arg-type]
+        decode, source = codec(input.format, input.schema).decode, input.id
+        plain = input.format.type in ("text", "bytes")
+
+        def handle(message: Message) -> None:
+            try:
+                row = decode(message.value())
+                if row is None and plain:
+                    row = {"value": None}
+                if row is None:
+                    raise ValueError("the record has no value (a tombstone), so there is no row")
+            except Exception as error:
+                raise StepFailed(source, error) from error
+            entry(row, Metadata(message, message.key()))
+
+        return handle
+
+
+def _chain(component: Component, emitters: Mapping[str, Callable[[Row, Metadata], None]]) -> Chain:
+    nodes = []
+    for placed in component.operators:
+        assert isinstance(placed.node.what, OperatorType)
+        nodes.append(ChainNode(placed.node.id, placed.node.what, placed.enters))
+    edges = [(wire.source, wire.target, wire.output) for wire in component.wires]
+    return Chain(nodes, edges, emitters)
+
+
+def _emitters(assignment: Assignment, append: Callable[[Entry], None]) -> dict[str, Callable[[Row, Metadata], None]]:
+    raw = all(input.raw for input in assignment.component.inputs)
+    return {output.id: _emitter(output, assignment, append, raw) for output in assignment.component.outputs}
+
+
+def _emitter(output: Output, assignment: Assignment, append: Callable[[Entry], None], raw: bool) -> Any:
+    encode = (lambda value: value) if raw else codec(output.format, output.schema).encode
+    return emitter(output, encode, assignment.partitions[output.topic], assignment.limits[output.topic], append)
+
+
+def _policies(component: Component) -> dict[str, ErrorPolicy]:
+    """The error policy of every source, operator and output by id; an output has its own only as a sink, here the default."""
+    policies = {input.id: input.on_error for input in component.inputs}
+    policies.update({placed.node.id: placed.node.on_error for placed in component.operators})
+    return {**{output.id: ErrorPolicy() for output in component.outputs}, **policies}
