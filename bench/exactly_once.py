@@ -12,6 +12,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from uuid import uuid4
 
 from confluent_kafka import KafkaException
@@ -19,7 +20,7 @@ from confluent_kafka import KafkaException
 from bench.cluster import Cluster, cluster
 from bench.failures import FeederFailed, ProcessFailed, TooSlow
 from bench.peers import Work
-from bench.processes import Member, Process, send
+from bench.processes import Member, Process, send, temporary_folder
 from bench.sequences import Feeder, judge, numbers
 from bench.topics import Topics
 from bench.whorl_side import daemons, jvm, run_whorl, workers
@@ -51,7 +52,7 @@ def main(options: Namespace) -> int:
         topics = Topics(broker.address)
         work = Work(broker.address, name, f"{name}-in", f"{name}-out")
         topics.create(work.source, work.sink)
-        pipeline = stack.enter_context(Supervised(work))
+        pipeline = stack.enter_context(Supervised(work, temporary_folder(stack)))
         feeder = Feeder(broker.address, work.source, options.rate)
         stack.callback(feeder.stop)
         Killer(broker, pipeline, topics, random.Random(seed)).run(options.kills)
@@ -73,8 +74,8 @@ def main(options: Namespace) -> int:
 class Supervised:
     """The pipeline, started again whenever it ends; the dead are watched until none of their processes lives."""
 
-    def __init__(self, work: Work) -> None:
-        self._work = work
+    def __init__(self, work: Work, folder: Path) -> None:
+        self._work, self._folder = work, folder
         self._starts = 0
         self._dead: list[tuple[Process, float]] = []
         self.process = self._start()
@@ -110,7 +111,7 @@ class Supervised:
 
     def _start(self, *options: str) -> Process:
         self._starts += 1
-        return run_whorl("forward.yaml", self._work, *options, log=f"{self._work.name}-{self._starts}")
+        return run_whorl("forward.yaml", self._work, self._folder, *options, log=f"{self._work.name}-{self._starts}")
 
     def _bury(self) -> None:
         """Nothing of a dead driver may live on for longer than 10 s."""

@@ -6,12 +6,15 @@ A session keeps its members even when they change group or lose their parent, as
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkdtemp
 from types import TracebackType
 
 from bench.failures import ProcessFailed
@@ -109,6 +112,13 @@ def send(pid: int, number: signal.Signals) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def temporary_folder(stack: ExitStack) -> Path:
+    """A new folder that goes when the stack closes."""
+    folder = Path(mkdtemp(prefix="whorl-bench-"))
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def memory_mb(members: Sequence[Member]) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.peers import Work
 from bench.places import LOGS, PIPELINES, WHORL
-from bench.processes import Member, Process
+from bench.processes import Member, Process, temporary_folder
 
 SPARK = re.compile(r"Spark application (\S+) on .*?(\d+) tasks", re.DOTALL)
 DAEMON = "pyspark.daemon"
@@ -25,7 +25,9 @@ class Whorl:
         """Nothing: it is here."""
 
     def start(self, work: Work, stack: ExitStack) -> Sequence[Process]:
-        return [stack.enter_context(run_whorl(self._pipeline, work))]
+        process = stack.enter_context(run_whorl(self._pipeline, work, temporary_folder(stack)))
+        stack.callback(process.interrupt)
+        return [process]
 
     def describe(self, processes: Sequence[Process]) -> str:
         log = "".join(process.log.read_text(errors="replace") for process in processes)
@@ -33,10 +35,14 @@ class Whorl:
         return f"Spark application {said[1]}, {said[2]} tasks" if said else "Spark application not named"
 
 
-def run_whorl(pipeline: str, work: Work, *options: str, log: str = "") -> Process:
-    """`pipeline` is a file of bench/pipelines; it takes names and topics from its environment."""
-    command: tuple[str | Path, ...] = (WHORL, "run", PIPELINES / pipeline, "--set", f"broker={work.broker}", *options)
+def run_whorl(pipeline: str, work: Work, folder: Path, *options: str, log: str = "") -> Process:
+    """`pipeline` is a file of bench/pipelines; it takes names and topics from its environment.
+
+    Spark and Python keep their temporary files in `folder`: those that are killed cannot remove them.
+    """
+    command: tuple[str | Path, ...] = (WHORL, "run", PIPELINES / pipeline, "--broker", work.broker, *options)
     env = {"BENCH_NAME": work.name, "BENCH_SOURCE": work.source, "BENCH_SINK": work.sink}
+    env |= {"TMPDIR": str(folder), "SPARK_LOCAL_DIRS": str(folder)}
     return Process(command, LOGS / f"{log or work.name}.log", env)
 
 

@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Protocol
 
 from bench.failures import Skipped
 from bench.jars import connector, streams_class_path
 from bench.places import KEPT, LOGS, PEERS, PIPELINES, PYTHON
-from bench.processes import Process
+from bench.processes import Process, temporary_folder
 
 QUIX = "quixstreams==3.28.1"
 QUIX_PROCESSES = 2
@@ -70,7 +69,7 @@ class KafkaStreams(Peer):
     def start(self, work: Work, stack: ExitStack) -> Sequence[Process]:
         java = shutil.which("java") or "java"
         where = f"{KEPT / 'classes'}{os.pathsep}{streams_class_path()}"
-        arguments = (work.broker, work.name, work.source, work.sink, _folder(stack))
+        arguments = (work.broker, work.name, work.source, work.sink, temporary_folder(stack))
         command = (java, "-Xms1g", "-Xmx1g", "-cp", where, "Forward", *arguments)
         return [stack.enter_context(Process(command, LOGS / f"{work.name}.log"))]
 
@@ -85,7 +84,7 @@ class BareSpark(Peer):
         connector()
 
     def start(self, work: Work, stack: ExitStack) -> Sequence[Process]:
-        arguments = (work.broker, work.source, work.sink, _folder(stack), connector(), str(self._max_offsets))
+        arguments = (work.broker, work.source, work.sink, temporary_folder(stack), connector(), str(self._max_offsets))
         log = LOGS / f"{work.name}.log"
         return [stack.enter_context(Process((PYTHON, PEERS / "bare_spark.py", *arguments), log))]
 
@@ -105,7 +104,7 @@ class Quix(Peer):
         done.touch()
 
     def start(self, work: Work, stack: ExitStack) -> Sequence[Process]:
-        arguments = (work.broker, work.name, work.source, work.sink, _folder(stack))
+        arguments = (work.broker, work.name, work.source, work.sink, temporary_folder(stack))
         command = (self._python, PEERS / "quix_app.py", *arguments)
         env = {"PYTHONPATH": str(PIPELINES)}
         logs = [LOGS / f"{work.name}-{number}.log" for number in range(QUIX_PROCESSES)]
@@ -114,10 +113,3 @@ class Quix(Peer):
     @property
     def _python(self) -> Path:
         return KEPT / "quix" / "bin" / "python"
-
-
-def _folder(stack: ExitStack) -> Path:
-    """A new folder that goes when the stack closes."""
-    folder = Path(mkdtemp(prefix="whorl-bench-"))
-    stack.callback(shutil.rmtree, folder, ignore_errors=True)
-    return folder

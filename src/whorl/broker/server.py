@@ -21,7 +21,7 @@ from whorl.errors import UsageError, WorldError
 from whorl.jvm.jars import BROKER, Progress, resolve
 from whorl.jvm.java import find_java
 
-READY_WITHIN = 90.0
+READY_WITHIN = 120.0
 _LOGGING = (
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS",

@@ -14,7 +14,7 @@ import typer
 
 from whorl.errors import UsageError, WorldError
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 _NAME = re.compile(r"[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,79}")
 _RENAMED = {"gitignore": ".gitignore"}
 """Files that would have a meaning where the templates lie."""
@@ -22,8 +22,12 @@ _RENAMED = {"gitignore": ".gitignore"}
 
 @app.command(epilog="Example: whorl new shop")
 def new(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make; may be there if it is empty.", show_default=False)],
-    name: Annotated[str | None, typer.Option(help="The pipeline's name; else the folder's.", show_default=False)] = None,
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder to make; may be there if it is empty.", show_default=False)
+    ],
+    name: Annotated[
+        str | None, typer.Option(help="The pipeline's name; else the folder's.", show_default=False)
+    ] = None,
 ) -> None:
     """Make a project that runs: a pipeline, its settings, an operator in Python, test cases and sample records."""
     name = _checked(name or folder.resolve().name)
@@ -54,7 +58,9 @@ def _refuse_full(folder: Path) -> None:
 
 
 def _template() -> list[tuple[Path, str]]:
-    return sorted((path, text.read_text(encoding="utf-8")) for path, text in _files(files("whorl.cli") / "template", Path()))
+    return sorted(
+        (path, text.read_text(encoding="utf-8")) for path, text in _files(files("whorl.cli") / "template", Path())
+    )
 
 
 def _files(folder: Traversable, at: Path) -> Iterator[tuple[Path, Traversable]]:

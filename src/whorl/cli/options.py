@@ -10,7 +10,9 @@ import typer
 PipelineFile = Annotated[Path, typer.Argument(metavar="FILE", help="The pipeline file.", show_default=False)]
 Profile = Annotated[
     str | None,
-    typer.Option("--profile", metavar="NAME", help="Profile of whorl.yaml; WHORL_PROFILE says it too.", show_default=False),
+    typer.Option(
+        "--profile", metavar="NAME", help="Profile of whorl.yaml; WHORL_PROFILE says it too.", show_default=False
+    ),
 ]
 Sets = Annotated[
     list[str] | None,
@@ -18,7 +20,9 @@ Sets = Annotated[
 ]
 Config = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="The whorl.yaml to use instead of the one found.", show_default=False),
+    typer.Option(
+        "--config", metavar="FILE", help="The whorl.yaml to use instead of the one found.", show_default=False
+    ),
 ]
 BrokerOption = Annotated[
     str | None,

@@ -17,7 +17,7 @@ from whorl.plan.explain import explain
 from whorl.plan.planner import make_plan
 from whorl.plan.structured import as_json, as_mermaid
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 _SECRET = re.compile(r"password|secret|token|sasl\.jaas|private|ssl\.key\.pem", re.IGNORECASE)
 
 

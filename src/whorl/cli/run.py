@@ -16,7 +16,7 @@ from whorl.cli.options import BrokerOption, Config, Profile, Sets
 from whorl.config.loader import load
 from whorl.errors import OperatorFailed
 from whorl.jobs.job import Job
-from whorl.jobs.runner import RunOptions
+from whorl.jobs.runner import RunOptions, Show
 from whorl.jobs.runner import run as run_pipeline
 
 app = typer.Typer()
@@ -68,15 +68,15 @@ def run(
     console.print(summary(job, time.monotonic() - started))
 
 
-def _announcing(console: Console, view: LiveView):  # type: ignore[no-untyped-def]
-    """Says once where Spark can be watched."""
+def _announcing(console: Console, view: LiveView) -> Show:
+    """Says once what was made and where Spark can be watched."""
     said = False
 
     def show(job: Job, rows: dict[str, list[dict[str, object]]]) -> None:
         nonlocal said
         if not said:
             said = True
-            for line in job.spark_lines():
+            for line in job.headlines():
                 console.print(line, markup=False)
         view.show(job, rows)
 

@@ -28,11 +28,12 @@ _SPECIAL = {"nan": math.nan} | {
     f"{sign}{word}": float(f"{sign}inf") for sign in ("", "+", "-") for word in ("inf", "infinity")
 }
 _BOOLEANS = dict.fromkeys(("t", "true", "y", "yes", "1"), True) | dict.fromkeys(("f", "false", "n", "no", "0"), False)
-_DATE = re.compile(r"([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?$", re.DOTALL)
+_DATE = re.compile(r"\+?([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?$", re.DOTALL)
 _TIMESTAMP = re.compile(
-    r"([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T]"
-    r"(?:([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?)?\s*([^0-9\s.:].*)?)?)?)?)?$"
+    r"\+?([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T]"
+    r"([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?\s*([^0-9\s.:].*)?)?)?)?)?)?$"
 )
+_FARTHEST_ZONE = timedelta(hours=18)
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{2}))?(?::?([0-9]{2}))?$")
 
 
@@ -231,6 +232,8 @@ def _zone(text: str | None) -> tzinfo:
         return ZoneInfo(text)
     sign, hours, minutes, seconds = offset.groups()
     shift = timedelta(hours=int(hours), minutes=int(minutes or 0), seconds=int(seconds or 0))
+    if shift > _FARTHEST_ZONE:
+        raise ValueError(f"'{text}' is not a time zone")
     return timezone(-shift if sign == "-" else shift)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import whorl
@@ -13,18 +16,24 @@ _MOST_FILES = 2000
 
 def bundle_user_code(folder: Path, into: Path) -> Path | None:
     """All Python files under the pipeline's folder; None where there are none."""
-    files = [path for path in sorted(folder.rglob("*.py")) if _belongs(path.relative_to(folder))][:_MOST_FILES]
+    files = sorted(islice(_python_files(folder), _MOST_FILES))
     return _zip(files, folder, into / "pipeline.zip") if files else None
+
+
+def _python_files(folder: Path) -> Iterator[Path]:
+    for root, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not _is_no_code(Path(root, name))]
+        yield from (Path(root, name) for name in files if name.endswith(".py"))
+
+
+def _is_no_code(folder: Path) -> bool:
+    return folder.name.startswith(".") or folder.name in _LEFT_OUT or (folder / "pyvenv.cfg").exists()
 
 
 def bundle_whorl(into: Path) -> Path:
     root = Path(whorl.__file__).parent
     files = [path for path in sorted(root.rglob("*")) if path.is_file() and "__pycache__" not in path.parts]
     return _zip(files, root.parent, into / "whorl.zip")
-
-
-def _belongs(path: Path) -> bool:
-    return not any(part in _LEFT_OUT or part.startswith(".") for part in path.parts)
 
 
 def _zip(files: list[Path], root: Path, archive: Path) -> Path:

@@ -181,11 +181,13 @@ class Job:
         if not isinstance(self.error, Superseded):
             self._driver.release()
 
-    def spark_lines(self) -> list[str]:
-        """What Spark calls this job, and where it shows it."""
+    def headlines(self) -> list[str]:
+        """What was made for it, what Spark calls it, and where Spark shows it."""
         context, master = self._context, re.sub(",.*]", "]", self._context.master)
         tasks = sum(job.assignment.layout.tasks for job in self.jobs.values())
+        made = [topic for topic in self.ground.missing if not topic.name.startswith("whorl.")]
         return [
+            *(f"created topic '{topic.name}' with {topic.partitions} partitions" for topic in made),
             f"Spark application {context.applicationId} on {master}: "
             f"{len(self.jobs)} jobs, {tasks} tasks",
             f"Spark UI {context.uiWebUrl or 'off'}",

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -71,7 +72,8 @@ def run(loaded: Loaded, options: RunOptions, show: Show, wants_to_stop: Callable
             check_slots(session, session_options.slots)
             return _await(_job(session, plan, ground, cluster, driver), wanted, cluster, options, show, wants_to_stop)
         finally:
-            session.stop()
+            with suppress(Exception):  # a JVM that was killed cannot be stopped, and has said so already
+                session.stop()
 
 
 def _prepare(plan: Plan, cluster: Cluster, options: RunOptions) -> Ground:

@@ -13,20 +13,26 @@ from whorl.kafka.clients import Clients
 from whorl.kafka.topics import Cluster
 
 
-def read_to_end(clients: Clients, partitions: Iterable[tuple[str, int]], timeout: float = 60.0) -> Iterator[Any]:
-    """All committed records of these partitions; returns when each was read to its end, raises Unavailable after `timeout` of silence."""
+def read_to_end(
+    clients: Clients, partitions: Iterable[tuple[str, int]], timeout: float = 60.0, past_open: bool = False
+) -> Iterator[Any]:
+    """All committed records of these partitions; returns when each was read to its end, raises Unavailable after `timeout` of silence.
+
+    Committed records behind an open transaction of somebody else are out of sight, and the end seems to come before them; with
+    `past_open` that transaction's end is awaited.
+    """
     wanted = [TopicPartition(topic, partition, OFFSET_BEGINNING) for topic, partition in partitions]
     if not wanted:
         return
     consumer = clients.consumer()
     try:
         consumer.assign(wanted)
-        yield from _until_ends(consumer, {(tp.topic, tp.partition) for tp in wanted}, timeout)
+        yield from _until_ends(consumer, {(tp.topic, tp.partition) for tp in wanted}, timeout, past_open)
     finally:
         consumer.close()
 
 
-def _until_ends(consumer: Any, waiting: set[tuple[str, int]], timeout: float) -> Iterator[Any]:
+def _until_ends(consumer: Any, waiting: set[tuple[str, int]], timeout: float, past_open: bool = False) -> Iterator[Any]:
     silent_since = time.monotonic()
     while waiting:
         message = consumer.poll(0.2)
@@ -40,9 +46,16 @@ def _until_ends(consumer: Any, waiting: set[tuple[str, int]], timeout: float) ->
         if error is None:
             yield message
         elif error.code() == KafkaError._PARTITION_EOF:
-            waiting.discard((message.topic(), message.partition()))
+            if not (past_open and _hides_more(consumer, message)):
+                waiting.discard((message.topic(), message.partition()))
         elif not error.retriable():
             raise KafkaException(error)
+
+
+def _hides_more(consumer: Any, end: Any) -> bool:
+    """Whether records lie behind the end that readers of committed data see."""
+    _, high = consumer.get_watermark_offsets(TopicPartition(end.topic(), end.partition()), cached=True)
+    return bool(high > end.offset())
 
 
 def read_tail(clients: Clients, cluster: Cluster, places: Iterable[tuple[str, int]], most: int) -> list[Any]:

@@ -1,6 +1,7 @@
 """One transactional producer, and what its errors mean.
 
-    Fenced    another producer has the id: this one must never write again
+    Fenced    another producer has the id, or Kafka gave the transaction up: this one must never write again. A task starts anew
+              and learns from the register which of the two it was
     Aborted   the transaction is gone, the producer lives: start over from the last commit
     other     raised as it is
 
@@ -21,6 +22,7 @@ _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PR
 
 class Fenced(Superseded):
     code = "fenced"
+    retryable = True
 
 
 class Aborted(Exception):

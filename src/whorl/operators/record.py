@@ -25,15 +25,19 @@ class Message(Protocol):
 class Metadata:
     """Key, headers, time and place of the record being processed. Read only."""
 
-    __slots__ = ("_headers", "_timestamp", "key", "message")
+    __slots__ = ("key", "message", "own_headers", "own_timestamp")
 
     def __init__(
-        self, message: Message, key: bytes | None, headers: Headers | Any = UNCHANGED, timestamp: Any = UNCHANGED
+        self,
+        message: Message,
+        key: bytes | None,
+        own_headers: Headers | Any = UNCHANGED,
+        own_timestamp: Any = UNCHANGED,
     ) -> None:
         self.message = message
         self.key = key
-        self._headers = headers
-        self._timestamp = timestamp
+        self.own_headers = own_headers
+        self.own_timestamp = own_timestamp
 
     @property
     def topic(self) -> str:
@@ -51,15 +55,15 @@ class Metadata:
 
     @property
     def headers(self) -> Headers:
-        return (self.message.headers() or []) if self._headers is UNCHANGED else self._headers
+        return (self.message.headers() or []) if self.own_headers is UNCHANGED else self.own_headers
 
     @property
     def timestamp(self) -> int:
         """Milliseconds since 1970."""
-        return self.message.timestamp()[1] if self._timestamp is UNCHANGED else self._timestamp
+        return self.message.timestamp()[1] if self.own_timestamp is UNCHANGED else self.own_timestamp
 
     def with_key(self, key: bytes | None) -> Metadata:
-        return Metadata(self.message, key, self._headers, self._timestamp)
+        return Metadata(self.message, key, self.own_headers, self.own_timestamp)
 
     def __repr__(self) -> str:
         return f"{self.topic}/{self.partition}/{self.offset}"
@@ -87,6 +91,6 @@ class Record:
         return Metadata(
             of.message,
             of.key if self.key is UNCHANGED else self.key,
-            of._headers if self.headers is UNCHANGED else self.headers,
-            of._timestamp if self.timestamp is UNCHANGED else self.timestamp,
+            of.own_headers if self.headers is UNCHANGED else self.headers,
+            of.own_timestamp if self.timestamp is UNCHANGED else self.timestamp,
         )

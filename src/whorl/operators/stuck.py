@@ -20,7 +20,9 @@ def running_operator(frame: FrameType | None) -> tuple[str | None, str]:
         file = frame.f_code.co_filename
         if not place and is_users(file):
             place = f"{file}:{frame.f_lineno}"
-        if file.startswith(CHAIN_FILE) and (raised := _RAISED.search(linecache.getline(file, frame.f_lineno + _LINES_TO_RAISE))):
+        if file.startswith(CHAIN_FILE) and (
+            raised := _RAISED.search(linecache.getline(file, frame.f_lineno + _LINES_TO_RAISE))
+        ):
             return raised.group(1).strip("'\""), place
         if isinstance(frame.f_locals.get("self"), Bulk):
             return frame.f_locals["self"].id, place

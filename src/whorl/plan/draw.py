@@ -85,7 +85,9 @@ def _channel(plan: Arrangement, index: int) -> Channel:
     return Channel(exits, entries, targets, lanes, stepped)
 
 
-def _lanes(exits: Mapping[str, int], entries: Mapping[str, int], targets: Mapping[str, Sequence[str]]) -> list[str] | None:
+def _lanes(
+    exits: Mapping[str, int], entries: Mapping[str, int], targets: Mapping[str, Sequence[str]]
+) -> list[str] | None:
     """Sources by lane from the left; None if in every order two lines would run into one another."""
     waiting = [id for id, y in exits.items() if any(entries[target] != y for target in targets[id])]
     waiting.sort(key=lambda id: _preference(exits[id], [entries[target] for target in targets[id]]))

@@ -72,7 +72,9 @@ def _depths(boxes: Mapping[str, Box], edges: Sequence[Edge]) -> dict[str, int]:
     return {id: last if boxes[id].last else depth for id, depth in depths.items()}
 
 
-def _with_bends(boxes: dict[str, Box], edges: Sequence[Edge], depths: Mapping[str, int]) -> tuple[list[list[str]], list[Edge]]:
+def _with_bends(
+    boxes: dict[str, Box], edges: Sequence[Edge], depths: Mapping[str, int]
+) -> tuple[list[list[str]], list[Edge]]:
     """An edge over several layers passes through a bend in each, which all edges of one source share."""
     layers = [[id for id in boxes if depths[id] == depth] for depth in range(max(depths.values()) + 1)]
     links: dict[Edge, None] = {}

@@ -97,6 +97,7 @@ class Cut:
     target: str
     topic: str
     reason: str
+    output: str = ""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def make_plan(graph: StreamGraph, settings: Settings) -> Plan:
     groups, reasons = _fuse(graph, settings)
     prefix = _prefix(graph.name, settings)
     components = [_component(graph, members, reasons, settings, prefix) for members in groups]
-    cuts = [Cut(e.source, e.target, _topic(e, prefix), reason) for e, reason in reasons.items()]
+    cuts = [Cut(e.source, e.target, _topic(e, prefix), reason, e.output) for e, reason in reasons.items()]
     dead = settings.dead_letter_topic or naming.dead_letter_topic(graph.name)
     return Plan(graph.name, graph, tuple(components), tuple(cuts), dead, settings)
 

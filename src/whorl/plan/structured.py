@@ -21,7 +21,13 @@ def as_json(plan: Plan) -> str:
         "pipeline": plan.pipeline,
         "nodes": [{"id": node.id, "kind": node.kind.value, "type": node.type} for node in plan.graph.nodes.values()],
         "edges": [
-            {"from": edge.source, "to": edge.target, "output": edge.output, "topic": topic_of(plan, edge), "feedback": edge.feedback}
+            {
+                "from": edge.source,
+                "to": edge.target,
+                "output": edge.output,
+                "topic": topic_of(plan, edge),
+                "feedback": edge.feedback,
+            }
             for edge in plan.graph.edges
         ],
         "components": [_component(plan, component) for component in plan.components],

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from whorl.operators.chain import StepFailed
-from whorl.operators.record import Headers, Message, Metadata, Row
+from whorl.operators.record import UNCHANGED, Headers, Message, Metadata, Row
 from whorl.plan import naming
 from whorl.plan.plan import Output
 
@@ -36,8 +36,13 @@ def emitter(
                 raise ValueError(f"{len(value)} bytes are too large for topic '{topic}' (max.message.bytes {limit})")
         except Exception as error:
             raise StepFailed(output.id, error) from error
-        partition = BY_KEY if by_key else meta.partition % partitions
-        append((topic, value, key, partition, None, None, max(meta.timestamp, 0), meta.headers if with_headers else None))
+        message, headers, timestamp = meta.message, meta.own_headers, meta.own_timestamp
+        if headers is UNCHANGED:
+            headers = message.headers() if with_headers else None
+        if timestamp is UNCHANGED:
+            timestamp = message.timestamp()[1]
+        partition = BY_KEY if by_key else message.partition() % partitions  # type: ignore[operator]
+        append((topic, value, key, partition, None, None, timestamp if timestamp > 0 else 0, headers))
 
     return emit
 

@@ -15,7 +15,7 @@ from confluent_kafka import TopicPartition
 
 from whorl.config.settings import Settings
 from whorl.errors import Superseded
-from whorl.kafka.clients import KafkaClients
+from whorl.kafka.clients import Clients
 from whorl.kafka.transactions import Transactions
 from whorl.plan import naming
 from whorl.tasks.assignment import GENERATED
@@ -46,7 +46,7 @@ class Wanted:
         return tuple(sorted({topic for topic, _ in self.places}))
 
 
-def refuse_second(clients: KafkaClients, registration: Registration | None, settings: Settings, end: int) -> None:
+def refuse_second(clients: Clients, registration: Registration | None, settings: Settings, end: int) -> None:
     """Raises where the pipeline's holder is alive: its process is there, or its heartbeat comes."""
     holder = registration.holder if registration else None
     if registration is None or holder is None or holder.is_gone():
@@ -65,16 +65,21 @@ def refuse_second(clients: KafkaClients, registration: Registration | None, sett
 class Driver:
     """Holds the pipeline from `start` to `release`."""
 
-    def __init__(self, clients: KafkaClients, pipeline: str) -> None:
+    def __init__(self, clients: Clients, pipeline: str) -> None:
         self._clients = clients
         self.holder = Holder.this()
         self._register = Register(clients, pipeline)
         self.registration = replace(self._register.read() or Registration.new(pipeline), holder=self.holder)
 
     def start_over(self) -> None:
-        """A new uid: positions and internal topics of the old one are left behind, its tasks fenced."""
+        """A new uid: positions and internal topics of the old one are left behind. As ever its tasks are fenced only once the register
+        holds a higher layout, so that one that comes back late sees that its time is over."""
         old = self.registration
-        self._fence(old, all_layouts=True)
+        for component, entry in old.components.items():
+            old = old.with_layout(component, entry.layout.tasks, entry.layout.lps, entry.topics)
+        if old.components:
+            self._register.write(old)
+            self._fence(old)
         self.registration = replace(Registration.new(old.pipeline), holder=self.holder)
 
     def lay_out(self, wanted: list[Wanted]) -> dict[str, Layout]:
@@ -96,11 +101,11 @@ class Driver:
         uid, holder = self.registration.uid, self.holder
         return Status(uid, DRIVER, 0, 0, 0, holder.host, holder.pid, "driver", time.time(), {}, error=holder.id)
 
-    def _fence(self, registration: Registration, all_layouts: bool = False) -> None:
+    def _fence(self, registration: Registration) -> None:
         layouts = [
             (component, number, tasks)
             for component, entry in registration.components.items()
-            for number, tasks in (*entry.open, *([(entry.layout.number, entry.layout.tasks)] if all_layouts else []))
+            for number, tasks in entry.open
         ]
         ids = [naming.task_id(registration.uid, c, number, task) for c, number, tasks in layouts for task in range(tasks)]
         if ids:

@@ -5,7 +5,6 @@ The Kafka consumer is asked for one record with a wait and then for what is ther
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,15 +17,19 @@ from whorl.tasks.generated import generator
 from whorl.tasks.layout import Place
 
 _NAP = 0.02
+_QUEUE = {
+    "fetch.wait.max.ms": 50,
+    "queued.min.messages": 100_000,
+    "queued.max.messages.kbytes": 65_536,
+    "fetch.queue.backoff.ms": 10,  # librdkafka's own second of rest after a full queue would let a fast loop run dry
+}
 
 
 class Inlet:
     """Reads the places it was given, from their positions on."""
 
     def __init__(self, clients: Clients, group: str, positions: Mapping[Place, int], sources: Mapping[str, SourceOptions]) -> None:
-        self._consumer = clients.consumer(
-            **{"group.id": group, "fetch.wait.max.ms": 50, "queued.min.messages": 100_000, "queued.max.messages.kbytes": 32_768}
-        )
+        self._consumer = clients.consumer(**{"group.id": group, **_QUEUE})
         topics = [TopicPartition(t, p, offset) for (t, p), offset in positions.items() if not t.startswith(GENERATED)]
         self._consumer.assign(topics)
         self._reads_topics = bool(topics)
@@ -46,7 +49,7 @@ class Inlet:
         if self._reads_topics:
             return made + self._read_topics(most, wait)
         if wait:
-            time.sleep(wait)
+            self._consumer.poll(wait)  # nothing is assigned: it only waits
         return made
 
     def _read_topics(self, most: int, timeout: float) -> list[Any]:

@@ -23,6 +23,8 @@ from whorl.plan import naming
 from whorl.tasks.layout import Layout
 
 VERSION = 1
+_LONGEST_WRITE = 90.0
+"""After a minute Kafka aborts the transaction of a driver that died, and takes a while to notice."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +106,9 @@ def _entry(fields: dict[str, Any]) -> ComponentEntry:
 
 
 def read_registration(clients: Clients, pipeline: str) -> Registration | None:
-    """What the register says of a pipeline now."""
+    """What the register says of a pipeline now. All pipelines share it: one whose driver died while it wrote must not hide the others."""
     key, found = pipeline.encode(), None
-    for message in read_to_end(clients, [(naming.REGISTER, 0)]):
+    for message in read_to_end(clients, [(naming.REGISTER, 0)], timeout=_LONGEST_WRITE, past_open=True):
         if message.key() == key:
             found = message.value()
     return Registration.decode(found) if found else None

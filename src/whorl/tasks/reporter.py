@@ -11,6 +11,7 @@ import platform
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from types import FrameType
 
 from whorl.kafka.clients import Clients
@@ -89,7 +90,7 @@ class Reporter:
     def _stack(self) -> FrameType | None:
         return sys._current_frames().get(self._main)
 
-    def _say(self, state: str, error: str = "", stuck: dict[str, object] | None = None) -> None:
+    def _say(self, state: str, error: str = "", stuck: Mapping[str, object] | None = None) -> None:
         assignment = self._assignment
         self._writer.write(
             Status(
@@ -104,6 +105,6 @@ class Reporter:
                 at=time.time(),
                 figures=self.figures.snapshot(),
                 error=error,
-                stuck=stuck or {},
+                stuck=dict(stuck or {}),
             )
         )

@@ -51,12 +51,21 @@ class Held:
 class Task:
     """Lives through many restores; `Run` is what lies between two of them."""
 
-    def __init__(self, assignment: Assignment, number: int, clients: Clients, orders: Orders, figures: Figures) -> None:
+    def __init__(
+        self,
+        assignment: Assignment,
+        number: int,
+        clients: Clients,
+        orders: Orders,
+        figures: Figures,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.assignment = assignment
         self.number = number
         self.clients = clients
         self.orders = orders
         self.figures = figures
+        self.clock = clock
 
     def run(self) -> None:
         """Until told to stop. Whatever ends it, no transaction of it stays open."""
@@ -110,7 +119,7 @@ class Run:
     def __init__(self, task: Task, outlet: Outlet, positions: dict[Place, int]) -> None:
         self._assignment, self._settings = task.assignment, task.assignment.settings
         self._orders, self._figures = task.orders, task.figures
-        self._clock: Callable[[], float] = time.monotonic
+        self._clock = task.clock
         self._outlet, self._transactions = outlet, outlet.transactions
         self._positions = positions
         self._moved = set(positions)  # all: offsets of the group that expired are mirrored again

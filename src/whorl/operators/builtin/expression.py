@@ -197,6 +197,7 @@ class KeyByOptions(Options):
 
 class KeyBy(OperatorType):
     type = "key_by"
+    changes_key = True
     summary = (
         "Gives rows a new key: one value as text, several as a JSON array; a null key where the one value is null. "
         "Rows stay as they are."

@@ -49,6 +49,7 @@ class PythonOptions(Options):
 
 class Python(OperatorType):
     type = "python"
+    changes_key = True
     summary = (
         "Calls Python code. A dict is one row, None drops the record, a list or generator is several rows, a Record sets key, "
         "headers or timestamp too. A class may have open() and close()."

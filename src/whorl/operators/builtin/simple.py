@@ -26,6 +26,7 @@ def _same(row: Row) -> Row:
 class Forward(OperatorType):
     type = "forward"
     summary = "Passes every row on as it is."
+    looks_inside = False
 
     def step(self, schema: Schema | None) -> Step:
         return Step(Shape.PASS, _same)
@@ -34,6 +35,7 @@ class Forward(OperatorType):
 class Union(OperatorType):
     type = "union"
     summary = "Brings several inputs together; rows pass as they are, in the order they come."
+    looks_inside = False
 
     def step(self, schema: Schema | None) -> Step:
         return Step(Shape.PASS, _same)

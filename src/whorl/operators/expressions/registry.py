@@ -28,7 +28,25 @@ class Function:
 FUNCTIONS: dict[str, Function] = {}
 
 REPLAY = frozenset(
-    ["current_timestamp", "now", "current_date", "curdate", "current_time", "localtimestamp", "rand", "random", "randn", "uuid", "shuffle", "randstr", "uniform", "monotonically_increasing_id", "spark_partition_id", "input_file_name", "unix_timestamp"]
+    [
+        "current_timestamp",
+        "now",
+        "current_date",
+        "curdate",
+        "current_time",
+        "localtimestamp",
+        "rand",
+        "random",
+        "randn",
+        "uuid",
+        "shuffle",
+        "randstr",
+        "uniform",
+        "monotonically_increasing_id",
+        "spark_partition_id",
+        "input_file_name",
+        "unix_timestamp",
+    ]
 )
 """Give another value when the same record is processed again (unix_timestamp: without an argument)."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -82,10 +83,6 @@ plain(
 plain(
     "instr(text, search) -> int", "Where it first occurs; 0 if nowhere.", "{}.find({}) + 1", ["string", "string"], "int"
 )
-plain(
-    "locate(search, text[, position]) -> int", "Where it first occurs from a position on; 0 if nowhere.",
-    _locate, ["string", "string", "int"], "int", least=2,
-)  # fmt: skip
 plain("md5(data) -> string", "MD5 in hexadecimal.", _md5, ["binary"], "string")
 plain(
     "sha2(data, bits) -> string",
@@ -95,6 +92,19 @@ plain(
     "string",
     nullable=True,
 )
+
+
+@register("locate(search, text[, position]) -> int", "Where it first occurs from a position on; 0 if nowhere.", 2, 3)
+def _build_locate(emitter: Emitter, args: Sequence[Value]) -> Value:
+    given = [
+        implicit(emitter, arg, param, "locate") for arg, param in zip(args, ("string", "string", "int"), strict=False)
+    ]
+    if len(given) == 2 or not given[2].nullable:
+        return emitter.call(_locate, given, "int")
+    # Only here a null argument is not a null result: no position is position 0.
+    code, position = emitter.bind(given[2])
+    found = emitter.call(_locate, [*given[:2], replace(position, nullable=False)], "int")
+    return Value(f"(0 if {code} is None else {found.code})", "int")
 
 
 @register("length(text) -> int", "Number of characters, or of bytes.", 1, aliases=["char_length", "len"])
@@ -169,6 +179,10 @@ def _split(emitter: Emitter, args: Sequence[Value]) -> Value:
 @register("regexp_replace(text, pattern, replacement) -> string", "Matches replaced; $1 is a group.", 3)
 def _regexp_replace(emitter: Emitter, args: Sequence[Value]) -> Value:
     regex = regex_of(args[1], "regexp_replace")
+    if regex.match(""):
+        raise ExpressionError(
+            f"regexp_replace does not take '{args[1].constant}', which matches nothing at all", code="unsupported"
+        )
     if not isinstance(args[2].constant, str):
         raise ExpressionError("regexp_replace needs a constant replacement", code="unsupported")
     try:

@@ -47,7 +47,12 @@ def _unix_timestamp(emitter: Emitter, args: Sequence[Value]) -> Value:
         raise ExpressionError(
             "unix_timestamp takes a timestamp or a date here", code="unsupported", hint="use to_timestamp inside it"
         )
-    return emitter.call(to.timestamp_seconds, [implicit(emitter, args[0], "timestamp", "unix_timestamp")], "long")
+    return emitter.call(_unix_seconds, [implicit(emitter, args[0], "timestamp", "unix_timestamp")], "long")
+
+
+def _unix_seconds(moment: datetime) -> int:
+    """Unlike a cast, it goes toward 1970."""
+    return int((moment - to.EPOCH) / to.SECOND)
 
 
 def _day(moment: datetime) -> datetime:

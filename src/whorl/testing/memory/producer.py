@@ -49,6 +49,7 @@ class MemoryProducer:
         self._partition_of = partitioner(str(config.get("partitioner", "consistent_random")))
         self._queue: list[_Pending] = []
         self._reports: list[_Report] = []
+        self._on_delivery: OnDelivery | None = config.get("on_delivery")
         self._only_errors = is_true(config.get("delivery.report.only.error", False))
         self._closed = False
         # The sequence number of a refused record is missing to the broker: librdkafka finds out in the next transaction.
@@ -78,7 +79,7 @@ class MemoryProducer:
         when = timestamp or self._broker.now()
         entry = Entry(topic, partition, _bytes(key), _bytes(value), _headers(headers), when)
         self._check_record(entry)
-        self._queue.append(_Pending(entry, on_delivery or callback, failure))
+        self._queue.append(_Pending(entry, on_delivery or callback or self._on_delivery, failure))
         if not self._faults.hold:
             self._send()
 

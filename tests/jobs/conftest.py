@@ -1,0 +1,41 @@
+"""Pipelines for the real broker, and `whorl run` for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from running import Running
+
+from whorl.broker import Broker
+
+
+@pytest.fixture
+def whorl_run(broker: Broker) -> Iterator[Callable[..., Running]]:
+    """`whorl_run(file, *arguments)`; whatever it started is dead afterwards."""
+    started: list[Running] = []
+
+    def start(file: Path, *arguments: str) -> Running:
+        started.append(Running(file, broker.address, *arguments))
+        return started[-1]
+
+    yield start
+    for running in started:
+        if running.process.poll() is None:
+            running.kill_all()
+
+
+@pytest.fixture
+def forward(tmp_path: Path, topic: Callable[..., str]) -> tuple[Path, str, str]:
+    """A pipeline file that copies JSON records, its source and its sink topic."""
+    source, sink = topic(4), topic(4)
+    file = tmp_path / "forward.yaml"
+    file.write_text(
+        f"name: {source}\n"
+        f"sources: {{in: {{type: kafka, topic: {source}, format: json}}}}\n"
+        "operators: [{id: copy, type: map, from: in, columns: {seen: 'true'}}]\n"
+        f"sinks: {{out: {{type: kafka, topic: {sink}, from: copy}}}}\n"
+        "settings: {tasks: 2, partitions: 4}\n"
+    )
+    return file, source, sink
