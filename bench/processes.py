@@ -121,6 +121,12 @@ def temporary_folder(stack: ExitStack) -> Path:
     return folder
 
 
+def spark_files_in(folder: Path) -> dict[str, str]:
+    """The environment in which Spark and Python keep their temporary files there: one that is killed cannot remove them."""
+    place = str(folder)
+    return {"TMPDIR": place, "SPARK_LOCAL_DIRS": place, "JDK_JAVA_OPTIONS": f"-Djava.io.tmpdir={place}"}
+
+
 def memory_mb(members: Sequence[Member]) -> float:
     """Proportional share: pages shared between forked workers count once."""
     return sum(_pss_kb(member.pid) for member in members) / 1024

@@ -14,7 +14,7 @@ from bench.failures import TooSlow
 from bench.measure import ratio
 from bench.peers import Work
 from bench.places import LOGS, PEERS, PYTHON
-from bench.processes import Process
+from bench.processes import Process, spark_files_in, temporary_folder
 from bench.topics import Topics
 from bench.whorl_side import Whorl
 
@@ -42,8 +42,10 @@ def main(options: Namespace) -> int:
 
 
 def _session_start() -> float:
-    started = time.monotonic()
-    with Process((PYTHON, PEERS / "bare_session.py"), LOGS / "bare_session.log") as session:
+    with ExitStack() as stack:
+        files = spark_files_in(temporary_folder(stack))
+        started = time.monotonic()
+        session = stack.enter_context(Process((PYTHON, PEERS / "bare_session.py"), LOGS / "bare_session.log", files))
         return _seconds_until(lambda: "ready" in session.log.read_text(errors="replace"), session, started)
 
 

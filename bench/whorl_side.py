@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.peers import Work
 from bench.places import LOGS, PIPELINES, WHORL
-from bench.processes import Member, Process, temporary_folder
+from bench.processes import Member, Process, spark_files_in, temporary_folder
 
 SPARK = re.compile(r"Spark application (\S+) on .*?(\d+) tasks", re.DOTALL)
 DAEMON = "pyspark.daemon"
@@ -36,14 +36,10 @@ class Whorl:
 
 
 def run_whorl(pipeline: str, work: Work, folder: Path, *options: str, log: str = "") -> Process:
-    """`pipeline` is a file of bench/pipelines; it takes names and topics from its environment.
-
-    Spark and Python keep their temporary files in `folder`: those that are killed cannot remove them.
-    """
+    """`pipeline` is a file of bench/pipelines; it takes names and topics from its environment."""
     command: tuple[str | Path, ...] = (WHORL, "run", PIPELINES / pipeline, "--broker", work.broker, *options)
     env = {"BENCH_NAME": work.name, "BENCH_SOURCE": work.source, "BENCH_SINK": work.sink}
-    env |= {"TMPDIR": str(folder), "SPARK_LOCAL_DIRS": str(folder)}
-    return Process(command, LOGS / f"{log or work.name}.log", env)
+    return Process(command, LOGS / f"{log or work.name}.log", env | spark_files_in(folder))
 
 
 def jvm(process: Process) -> list[Member]:

@@ -18,7 +18,7 @@ from typing import Protocol
 from bench.failures import Skipped
 from bench.jars import connector, streams_class_path
 from bench.places import KEPT, LOGS, PEERS, PIPELINES, PYTHON
-from bench.processes import Process, temporary_folder
+from bench.processes import Process, spark_files_in, temporary_folder
 
 QUIX = "quixstreams==3.28.1"
 QUIX_PROCESSES = 2
@@ -86,7 +86,8 @@ class BareSpark(Peer):
     def start(self, work: Work, stack: ExitStack) -> Sequence[Process]:
         arguments = (work.broker, work.source, work.sink, temporary_folder(stack), connector(), str(self._max_offsets))
         log = LOGS / f"{work.name}.log"
-        return [stack.enter_context(Process((PYTHON, PEERS / "bare_spark.py", *arguments), log))]
+        command = (PYTHON, PEERS / "bare_spark.py", *arguments)
+        return [stack.enter_context(Process(command, log, spark_files_in(temporary_folder(stack))))]
 
 
 class Quix(Peer):

@@ -1,0 +1,44 @@
+"""Whorl: recursive, stateful stream processing on Spark. Pipelines are YAML; what they write to Kafka is exactly once.
+
+The names here are what operators in Python need, and the errors. Importing them loads no Spark and no Kafka client: they are
+imported on executors, in tests and in editors.
+
+To know the system, read in this order:
+
+    errors, schema, units       the words that all the rest is said in
+    config.loader, config.spec  a pipeline file and its settings, typed, every value with its place in the file
+    operators.operator, .chain  what an operator offers, and the one function that a component's operators become
+    graph.graph, graph.check    the pipeline as data, and everything that can be wrong with it
+    plan.planner, plan.naming   what is fused, what becomes a topic, and what everything is called
+    jobs.runner                 the table of contents: load, check, plan, look, start, await
+    tasks.driver, tasks.task    the protocol, its steps numbered as in docs/exactly-once.md
+    cli.main                    the verbs
+
+docs/life-of-a-record.md walks the same way with a record in its hand.
+"""
+
+from whorl.errors import (
+    CheckFailed,
+    Finding,
+    OperatorFailed,
+    PipelineError,
+    Retry,
+    UsageError,
+    WhorlError,
+    WorldError,
+)
+from whorl.operators.record import Metadata, Record, Row
+
+__all__ = [
+    "CheckFailed",
+    "Finding",
+    "Metadata",
+    "OperatorFailed",
+    "PipelineError",
+    "Record",
+    "Retry",
+    "Row",
+    "UsageError",
+    "WhorlError",
+    "WorldError",
+]

@@ -33,7 +33,11 @@ def normal_type(text: str) -> str:
     parts = split_top(inner[:-1])
     if outer.lower() == "struct":
         fields = [part.replace(" ", ":", 1) if ":" not in part else part for part in parts]
-        return "struct<" + ",".join(f"{n.strip()}:{normal_type(t)}" for n, _, t in (f.partition(":") for f in fields)) + ">"
+        return (
+            "struct<"
+            + ",".join(f"{n.strip()}:{normal_type(t)}" for n, _, t in (f.partition(":") for f in fields))
+            + ">"
+        )
     if len(parts) != (2 if outer.lower() == "map" else 1):
         raise ValueError(f"'{text}' is not a type")
     return f"{outer.lower()}<{','.join(normal_type(part) for part in parts)}>"

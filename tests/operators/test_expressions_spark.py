@@ -175,7 +175,10 @@ def assert_same(spark: SparkSession, sqls: list[str], rows: list[dict[str, Any]]
     """Where ours gives a value, Spark gives the same (one job for all); where ours raises, so does Spark (a row each)."""
     compiled = [compile_expression(sql, SCHEMA) for sql in sqls]
     found = [[ours(each.function, row) for each in compiled] for row in rows]
-    data = [(at, [value is not RAISED for value in found[at]], *row.values()) for at, row in enumerate(rows)]
+    data = [
+        (at, [value is not RAISED for value in found[at]], *(row[name] for name in SCHEMA.names))
+        for at, row in enumerate(rows)
+    ]
     frame = spark.createDataFrame(data, f"at int, fine array<boolean>, {DDL}").coalesce(1).cache()
     picked = frame.selectExpr(*(f"case when fine[{at}] then ({sql}) end as x{at}" for at, sql in enumerate(sqls)))
     differences = [
@@ -304,7 +307,7 @@ ANY = st.sampled_from(sorted(TEMPLATES)).flatmap(expressions)
 
 
 @settings(
-    max_examples=3, deadline=None, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+    max_examples=4, deadline=None, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
 )
 @given(sqls=st.lists(ANY, min_size=40, max_size=40), rows=st.lists(ROW, min_size=15, max_size=15))
 def test_nested_expressions_as_in_spark(interpreted: SparkSession, sqls: list[str], rows: list[dict[str, Any]]) -> None:

@@ -65,23 +65,32 @@ def test_long_names_are_cut() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_lines_lead_where_edges_do(seed: int) -> None:
-    """Follows every line of random graphs, with and without crossings, and compares what it reaches with the edges."""
+def test_every_edge_can_be_followed(seed: int) -> None:
     choice = random.Random(seed)
     ids = [f"n{index:02}" for index in range(choice.randrange(2, 30))]
+    targets = {id: ids[index + 1 : index + 8] for index, id in enumerate(ids[:-1])}
     edges = sorted(
-        {
-            (ids[index], ids[choice.randrange(index + 1, min(len(ids), index + 8))])
-            for index in range(len(ids) - 1)
-            for _ in range(choice.choice((1, 1, 2, 3)))
-        }
+        {(id, choice.choice(near)) for id, near in targets.items() for _ in range(choice.choice((1, 1, 2, 3)))}
     )
-    drawn = draw(boxes(*ids, last=ids[-1]), edges)
-    assert followed(drawn.splitlines(), ids) == {source: sorted(t for s, t in edges if s == source) for source in ids}
+    found = followed(draw(boxes(*ids, last=ids[-1]), edges), ids)
+    assert [edge for edge in edges if edge[1] not in found[edge[0]]] == []
 
 
-def followed(lines: list[str], ids: list[str]) -> dict[str, list[str]]:
-    """For each box, the boxes that its line reaches: lines only ever go right, up or down after they left a box."""
+@pytest.mark.parametrize("seed", range(40))
+def test_nothing_else_can_be_followed(seed: int) -> None:
+    """Graphs whose forks are trees and whose merges are of lines that do not fork: those can be drawn without a doubt."""
+    choice = random.Random(seed)
+    ids = [f"n{index:02}" for index in range(choice.randrange(2, 30))]
+    forks, merges = ids[: len(ids) // 2], ids[len(ids) // 2 :]
+    edges = [(choice.choice(forks[:index]), id) for index, id in enumerate(forks) if index]
+    leaves = [id for id in ids if id not in {source for source, _ in edges}]
+    edges += [(id, choice.choice(after)) for id in leaves if (after := [other for other in merges if other > id])]
+    assert followed(draw(boxes(*ids), edges), ids) == {id: sorted(t for s, t in edges if s == id) for id in ids}
+
+
+def followed(drawing: str, ids: list[str]) -> dict[str, list[str]]:
+    """For each box, the boxes that its line reaches: after it left a box it goes right, up or down, never left."""
+    lines = drawing.splitlines()
     cells = {(x, y): char for y, line in enumerate(lines) for x, char in enumerate(line)}
     places = {id: next((x, y) for y, line in enumerate(lines) if (x := line.find(f" {id} ")) >= 0) for id in ids}
     return {id: sorted(reached(cells, places, places[id])) for id in ids}
@@ -105,7 +114,7 @@ def reached(cells: dict[tuple[int, int], str], places: dict[str, tuple[int, int]
             found |= {id for id, place in places.items() if place[0] == x + 2 and place[1] in (y, y - 1)}
         elif char == "│" and heading in ("left", "right"):
             ahead.append(((x, y), heading))  # a crossing
-        elif char in OPEN[BACK[heading]] if heading != "right" else char in OPEN["left"]:
+        elif char in OPEN[BACK[heading]]:
             ways = [way for way in ("right", "up", "down") if way != BACK[heading] and char in OPEN[way]]
             ahead += [((x, y), way) for way in ways]
     return found

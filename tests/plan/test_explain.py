@@ -39,7 +39,9 @@ SHORT = """
 - {id: p4, type: sum, value: 10, to: sink}
 """
 CONFIG = "{source_topic: in, sink_topic: out, parallelism: 2}"
-COPY = "{name: copy, sources: {in: {type: kafka, pattern: logs-.*, format: bytes}}, sinks: {out: {type: kafka, topic: b}}}"
+COPY = (
+    "{name: copy, sources: {in: {type: kafka, pattern: logs-.*, format: bytes}}, sinks: {out: {type: kafka, topic: b}}}"
+)
 
 
 def same_as_golden(name: str, text: str) -> None:

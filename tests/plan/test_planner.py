@@ -35,7 +35,9 @@ def test_everything_that_may_be_is_fused(plan_of: MakePlan) -> None:
     assert plan.cuts == ()
     (component,) = plan.components
     assert [input.id for input in component.inputs] == ["in"]
-    assert [(output.id, output.topic, output.kind) for output in component.outputs] == [("out", "done", OutputKind.SINK)]
+    assert [(output.id, output.topic, output.kind) for output in component.outputs] == [
+        ("out", "done", OutputKind.SINK)
+    ]
     assert [(wire.source, wire.target) for wire in component.wires] == [("in", "one"), ("one", "two"), ("two", "out")]
     assert component.group == "demo.one"
     assert plan.dead_letter == "demo.dead"
@@ -181,7 +183,10 @@ def test_a_key_column_needs_the_row(plan_of: MakePlan) -> None:
 
 def test_avro_between_kafka_topics_can_be_planned(plan_of: MakePlan) -> None:
     avro = "{type: avro, schema: {type: record, name: r, fields: [{name: v, type: long}]}}"
-    sources, sinks = f"{{in: {{type: kafka, topic: a, format: {avro}}}}}", f"{{out: {{type: kafka, topic: b, format: {avro}}}}}"
+    sources, sinks = (
+        f"{{in: {{type: kafka, topic: a, format: {avro}}}}}",
+        f"{{out: {{type: kafka, topic: b, format: {avro}}}}}",
+    )
     plan = plan_of(f"sources: {sources}\noperators: [{{id: one, type: forward}}]\nsinks: {sinks}")
     assert components(plan) == {"one": ["one"]}
 
@@ -189,5 +194,5 @@ def test_avro_between_kafka_topics_can_be_planned(plan_of: MakePlan) -> None:
 def test_edges_keep_the_partition_unless_the_key_changes(plan_of: MakePlan) -> None:
     cut = CHAIN.replace("{id: two,", "{id: two, from: {id: one, via: topic},")
     assert plan_of(cut).components[0].outputs[0].keyed is False
-    changed = cut.replace("{id: one, type: filter, where: a > 0}", "{id: one, type: key_by, columns: [a]}")
+    changed = cut.replace("{id: one, type: filter, where: a > 0}", "{id: one, type: key_by, key: a}")
     assert plan_of(changed).components[0].outputs[0].keyed is True

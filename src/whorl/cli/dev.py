@@ -36,7 +36,12 @@ def dev(
     given = [*(set_ or []), *([f"broker={broker}"] if broker else [])]
     loaded = load(file, profile=profile, overrides=given, config=config)
     own = None if loaded.settings.broker else _start_broker(console)
-    arguments = [str(file), *_repeated("--set", given), *_repeated("--profile", [profile]), *_repeated("--config", [config])]
+    arguments = [
+        str(file),
+        *_repeated("--set", given),
+        *_repeated("--profile", [profile]),
+        *_repeated("--config", [config]),
+    ]
     try:
         _run_and_watch(console, file, arguments)
     finally:
@@ -59,7 +64,9 @@ def _run_and_watch(console: Console, file: Path, arguments: list[str]) -> None:
     """A child process runs the pipeline, so that changed code is imported anew."""
     child = _start(arguments)
     try:
-        for changes in watch(file.resolve().parent, watch_filter=lambda _, path: path.endswith(_WATCHED), raise_interrupt=False):
+        for changes in watch(
+            file.resolve().parent, watch_filter=lambda _, path: path.endswith(_WATCHED), raise_interrupt=False
+        ):
             console.print(f"changed: {', '.join(sorted(Path(path).name for _, path in changes))}")
             findings = check(load(file))
             if findings:

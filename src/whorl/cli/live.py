@@ -48,7 +48,9 @@ class LiveView:
             self._live.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._live:
             self._live.stop()
 
@@ -73,7 +75,18 @@ class LiveView:
     def _table(self, job: Job) -> Table:
         title = f"{job.plan.pipeline}: {job.state.value}, {time.monotonic() - self._started:.0f} s"
         table = Table(title=title, title_justify="left", title_style="bold")
-        for name in ("component", "step", "tasks", "records/s", "read", "written", "dead", "lag", "commit ms", "restarts"):
+        for name in (
+            "component",
+            "step",
+            "tasks",
+            "records/s",
+            "read",
+            "written",
+            "dead",
+            "lag",
+            "commit ms",
+            "restarts",
+        ):
             table.add_column(name, justify="left" if name in ("component", "step") else "right")
         for id, view in job.watch.components.items():
             table.add_row(id, *self._cells(id, view))
@@ -105,7 +118,9 @@ def commit_ms(view: ComponentView) -> float:
 
 def rows_table(title: str, rows: list[dict[str, Any]], limit: int) -> Table:
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    table = Table(title=title, title_justify="left", caption=f"and {len(rows) - limit} more" if len(rows) > limit else None)
+    table = Table(
+        title=title, title_justify="left", caption=f"and {len(rows) - limit} more" if len(rows) > limit else None
+    )
     for name in columns:
         table.add_column(name, overflow="fold")
     for row in rows[:limit]:

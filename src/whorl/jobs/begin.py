@@ -22,7 +22,11 @@ def first_positions(
     for input in component.inputs:
         if isinstance(input.source, KafkaSource) and not stored:
             starts.update(dict.fromkeys(ground.topics[component.id][input.id], input.source.start))
-    first = {place: offset for start, group in _by_start(starts, new) for place, offset in _begin(cluster, start, group).items()}
+    first = {
+        place: offset
+        for start, group in _by_start(starts, new)
+        for place, offset in _begin(cluster, start, group).items()
+    }
     return {**(_past_gaps(cluster, stored) if accept_gap else {}), **first}
 
 

@@ -88,14 +88,20 @@ def _kafka_topics(plan: Plan, id: str, source: KafkaSource, ground: Ground) -> t
         found = _matching(source.pattern, ground)
         if not found:
             ground.findings.append(
-                Finding("topic-missing", f"no topic matches the pattern '{source.pattern}' of source '{id}'", "create one first")
+                Finding(
+                    "topic-missing",
+                    f"no topic matches the pattern '{source.pattern}' of source '{id}'",
+                    "create one first",
+                )
             )
         return found
     return tuple(name for name in source.names if _outside(plan, name, f"source '{id}'", ground))
 
 
 def _matching(pattern: str, ground: Ground) -> tuple[str, ...]:
-    return tuple(sorted(name for name in ground.partitions if re.fullmatch(pattern, name) and not name.startswith("__")))
+    return tuple(
+        sorted(name for name in ground.partitions if re.fullmatch(pattern, name) and not name.startswith("__"))
+    )
 
 
 def _outside(plan: Plan, topic: str, reader: str, ground: Ground) -> bool:

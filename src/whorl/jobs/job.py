@@ -39,7 +39,9 @@ class State(Enum):
 
 
 class Job:
-    def __init__(self, context: SparkContext, plan: Plan, ground: Ground, limits: Mapping[str, int], driver: Driver) -> None:
+    def __init__(
+        self, context: SparkContext, plan: Plan, ground: Ground, limits: Mapping[str, int], driver: Driver
+    ) -> None:
         self.plan, self.ground = plan, ground
         self.state = State.CREATED
         self.error: WhorlError | None = None
@@ -97,7 +99,9 @@ class Job:
         if given_up := self.watch.given_up():
             id, view = given_up
             hint = "see 'restart' in the settings; --verbose shows more"
-            self._fail(WorldError(f"component '{id}' failed again and again: {view.last_error}", hint=hint, code="gave-up"))
+            self._fail(
+                WorldError(f"component '{id}' failed again and again: {view.last_error}", hint=hint, code="gave-up")
+            )
         self._take_ends()
 
     def _beat(self) -> None:
@@ -125,10 +129,16 @@ class Job:
             return  # the tasks wait for the broker, so does this
         grown = []
         for component in self.plan.components:
-            read = {topic: count for topic, count in self.ground.read_by(component).items() if not topic.startswith(GENERATED)}
+            read = {
+                topic: count
+                for topic, count in self.ground.read_by(component).items()
+                if not topic.startswith(GENERATED)
+            }
             if gone := [topic for topic in read if topic not in now]:
                 hint = "it was deleted under the running job; make it again and start over with 'whorl run --fresh'"
-                return self._fail(WorldError(f"topic '{gone[0]}' does not exist any more", hint=hint, code="topic-gone"))
+                return self._fail(
+                    WorldError(f"topic '{gone[0]}' does not exist any more", hint=hint, code="topic-gone")
+                )
             if any(now[topic] > count for topic, count in read.items()):
                 grown.append(component.id)
         self.ground.partitions.update({topic: count for topic, count in now.items() if topic in self.ground.partitions})
@@ -147,7 +157,9 @@ class Job:
             if errors:
                 self._fail(_worst(errors))
             elif job.error is not None and self.state is State.RUNNING:
-                self._fail(WorldError(f"the Spark job of '{job.description}' ended: {_first_line(job.error)}", code="spark"))
+                self._fail(
+                    WorldError(f"the Spark job of '{job.description}' ended: {_first_line(job.error)}", code="spark")
+                )
         if len(ended) == len(self.jobs):
             self.state = State.FAILED if self.error else State.ENDED
         elif self.state is State.STOPPING and time.monotonic() > self._stop_by:
@@ -188,8 +200,7 @@ class Job:
         made = [topic for topic in self.ground.missing if not topic.name.startswith("whorl.")]
         return [
             *(f"created topic '{topic.name}' with {topic.partitions} partitions" for topic in made),
-            f"Spark application {context.applicationId} on {master}: "
-            f"{len(self.jobs)} jobs, {tasks} tasks",
+            f"Spark application {context.applicationId} on {master}: {len(self.jobs)} jobs, {tasks} tasks",
             f"Spark UI {context.uiWebUrl or 'off'}",
         ]
 
@@ -210,5 +221,3 @@ def _worst(errors: list[WhorlError]) -> WhorlError:
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0][:300] if str(error).strip() else type(error).__name__
-
-

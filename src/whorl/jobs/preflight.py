@@ -52,7 +52,11 @@ def preflight(flight: Flight) -> list[Finding]:
 def _version(flight: Flight) -> Iterator[Finding]:
     version = broker_version(flight.clients)
     if version is not None and version < OLDEST:
-        yield Finding("broker-version", f"the broker is older than Kafka {OLDEST[0]}.{OLDEST[1]}", "exactly once needs a newer one")
+        yield Finding(
+            "broker-version",
+            f"the broker is older than Kafka {OLDEST[0]}.{OLDEST[1]}",
+            "exactly once needs a newer one",
+        )
 
 
 def _transaction_timeout(flight: Flight) -> Iterator[Finding]:
@@ -71,7 +75,9 @@ def _manifest(flight: Flight) -> Iterator[Finding]:
     hint = "give the pipeline another 'name', or start over with 'whorl run --fresh'"
     for id, entry in flight.registration.components.items():
         if id not in planned:
-            yield Finding("manifest", f"pipeline '{name}' has positions of component '{id}', which this file does not have", hint)
+            yield Finding(
+                "manifest", f"pipeline '{name}' has positions of component '{id}', which this file does not have", hint
+            )
             continue
         now = set(flight.ground.read_by(planned[id]))
         if gone := set(entry.topics) - now:
@@ -87,7 +93,9 @@ def _offsets(flight: Flight, component: Component) -> Iterator[Finding]:
         at, where = positions[place], f"{place[0]}/{place[1]}"
         if at < earliest[place] and not flight.accept_gap:
             message = f"{where}: {earliest[place] - at} records from offset {at} on are gone from Kafka"
-            yield Finding("offsets-gone", message, "go on without them: whorl run --accept-gap; and raise the topic's retention")
+            yield Finding(
+                "offsets-gone", message, "go on without them: whorl run --accept-gap; and raise the topic's retention"
+            )
         elif at > latest[place]:
             message = f"{where}: the job is at offset {at}, the topic ends at {latest[place]}"
             yield Finding("offsets-gone", message, "the topic was made anew: start over with 'whorl run --fresh'")

@@ -122,7 +122,10 @@ def _session_options(
 ) -> SessionOptions:
     settings = plan.settings
     local = settings.master.startswith("local")
-    bundles = [bundle_user_code(Path(loaded.spec.file).resolve().parent, folder), None if local else bundle_whorl(folder)]
+    bundles = [
+        bundle_user_code(Path(loaded.spec.file).resolve().parent, folder),
+        None if local else bundle_whorl(folder),
+    ]
     return SessionOptions(
         name=f"whorl {plan.pipeline}",
         master=settings.master,
@@ -137,13 +140,19 @@ def _session_options(
 def _job(session: SparkSession, plan: Plan, ground: Ground, cluster: Cluster, driver: Driver) -> Job:
     written = {plan.dead_letter, *(output.topic for output in plan.outputs)}
     limits = {
-        topic: int(config.get("max.message.bytes", _DEFAULT_LIMIT)) for topic, config in cluster.topic_config(written).items()
+        topic: int(config.get("max.message.bytes", _DEFAULT_LIMIT))
+        for topic, config in cluster.topic_config(written).items()
     }
     return Job(session.sparkContext, plan, ground, limits, driver)
 
 
 def _await(
-    job: Job, wanted: dict[str, Wanted], cluster: Cluster, options: RunOptions, show: Show, wants_to_stop: Callable[[], bool]
+    job: Job,
+    wanted: dict[str, Wanted],
+    cluster: Cluster,
+    options: RunOptions,
+    show: Show,
+    wants_to_stop: Callable[[], bool],
 ) -> Job:
     plan, status = job.plan, naming.status_topic(job.plan.pipeline)
     views = [output for output in plan.outputs if output.kind is OutputKind.VIEW]

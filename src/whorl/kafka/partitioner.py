@@ -37,5 +37,7 @@ def _function(partitioner: str) -> Any:
 @cache
 def _library() -> ctypes.CDLL:
     package = Path(confluent_kafka.__file__).parent
-    bundled = sorted(package.parent.glob("confluent_kafka.libs/librdkafka*.so*")) + sorted(package.glob(".dylibs/librdkafka*"))
+    bundled = sorted(package.parent.glob("confluent_kafka.libs/librdkafka*.so*")) + sorted(
+        package.glob(".dylibs/librdkafka*")
+    )
     return ctypes.CDLL(str(bundled[0]) if bundled else "librdkafka.so.1")

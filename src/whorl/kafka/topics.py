@@ -83,7 +83,9 @@ class Cluster:
 
     def committed(self, group: str) -> dict[Place, int]:
         """The group's offsets as Kafka tools see them."""
-        futures = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=_TIMEOUT)
+        futures = self._admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group)], request_timeout=_TIMEOUT
+        )
         answer = self._call(futures[group].result)
         return {(tp.topic, tp.partition): tp.offset for tp in answer.topic_partitions if tp.offset >= 0}
 
@@ -117,4 +119,3 @@ class Cluster:
                 code="broker-unreachable",
             )
         return WorldError(f"the broker at '{self.clients.address}' answers: {reason.str()}", code="broker")
-

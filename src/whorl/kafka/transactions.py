@@ -17,7 +17,8 @@ from confluent_kafka import KafkaError, KafkaException
 
 from whorl.errors import Superseded
 
-_FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
+_FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError._FATAL)
+"""`_FATAL` is all that `produce` says of a producer that was fenced."""
 
 
 class Fenced(Superseded):

@@ -6,7 +6,7 @@ A corner or a tee is a joint: records go both ways. A `│` across a line is a c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from whorl.plan.layers import Arrangement, Box, Edge, arrange
@@ -42,6 +42,11 @@ class Canvas:
     def put(self, x: int, y: int, text: str) -> None:
         self.cells.setdefault(y, {}).update(enumerate(text, x))
 
+    def put_under(self, x: int, y: int, text: str) -> None:
+        """Where nothing is yet."""
+        line = self.cells.setdefault(y, {})
+        self.cells[y] = {**dict(enumerate(text, x)), **line}
+
     def __str__(self) -> str:
         lines = (self.cells.get(y, {}) for y in range(min(self.cells), max(self.cells) + 1))
         return "\n".join("".join(line.get(x, " ") for x in range(max(line, default=-1) + 1)).rstrip() for line in lines)
@@ -49,7 +54,7 @@ class Canvas:
 
 def _draw_box(canvas: Canvas, box: Box, left: int, y: int, width: int) -> None:
     if not box.framed:
-        canvas.put(left, y, (f"── {box.lines[0]} " if box.lines else "").ljust(width, "─"))
+        canvas.put_under(left, y, (f"── {box.lines[0]} " if box.lines else "").ljust(width, "─"))
         return
     corners, inner = box.frame.value, width - 2
     canvas.put(left, y - 1, corners[0] + "─" * inner + corners[1])
@@ -74,28 +79,29 @@ class Channel:
 
 
 def _channel(plan: Arrangement, index: int) -> Channel:
+    """Straight where that is clear, stepped where that is clearer; two boxes that both feed the same two stay ambiguous."""
     exits = {id: plan.heights[id] for id in plan.layers[index] if any(source == id for source, _ in plan.links)}
     targets = {id: [target for source, target in plan.links if source == id] for id in exits}
-    for stepped in (False, True):
+    for clear, stepped in ((True, False), (True, True), (False, False), (False, True)):
         entries = {id: plan.heights[id] + stepped for id in plan.layers[index + 1]}
-        lanes = _lanes(exits, entries, targets)
+        rows = {id: {entries[target] for target in targets[id]} for id in exits}
+        lanes = _lanes(exits, rows, clear)
         if lanes is not None:
             break
     assert lanes is not None, "stepped lines share no row"
     return Channel(exits, entries, targets, lanes, stepped)
 
 
-def _lanes(
-    exits: Mapping[str, int], entries: Mapping[str, int], targets: Mapping[str, Sequence[str]]
-) -> list[str] | None:
-    """Sources by lane from the left; None if in every order two lines would run into one another."""
-    waiting = [id for id, y in exits.items() if any(entries[target] != y for target in targets[id])]
-    waiting.sort(key=lambda id: _preference(exits[id], [entries[target] for target in targets[id]]))
-    rows = {id: {entries[target] for target in targets[id]} for id in waiting}
+def _lanes(exits: Mapping[str, int], rows: Mapping[str, set[int]], clear: bool) -> list[str] | None:
+    """Sources by lane from the left; None if no order will do. `rows` are those on which each one's lines arrive."""
+    waiting = sorted((id for id in exits if rows[id] != {exits[id]}), key=lambda id: _preference(exits[id], rows[id]))
+    straight = {exits[id] for id in exits if id not in waiting}
+    if clear and any(len(rows[id]) > 1 and rows[id] & straight for id in waiting):
+        return None
     lanes: list[str] = []
     while waiting:
-        # A line that leaves on the row on which another one arrives must have turned away before.
-        free = [id for id in waiting if not any(exits[other] in rows[id] for other in waiting if other != id)]
+        others = {id: [other for other in waiting if other != id] for id in waiting}
+        free = [id for id in waiting if not any(_first(exits, rows, other, id, clear) for other in others[id])]
         if not free:
             return None
         lanes.append(free[0])
@@ -103,7 +109,13 @@ def _lanes(
     return lanes
 
 
-def _preference(exit: int, entries: Sequence[int]) -> tuple[bool, int]:
+def _first(exits: Mapping[str, int], rows: Mapping[str, set[int]], one: str, other: str, clear: bool) -> bool:
+    """Whether `one` must turn before `other`: it leaves on a row on which the other arrives, or it forks and then they merge."""
+    merged = clear and len(rows[one]) > 1 and bool(rows[one] & rows[other])
+    return exits[one] in rows[other] or merged
+
+
+def _preference(exit: int, entries: Collection[int]) -> tuple[bool, int]:
     """Lines that go down turn the sooner the lower they start, lines that go up the sooner the higher: so they do not cross."""
     up = sum(entries) < exit * len(entries)
     return (up, exit if up else -exit)

@@ -55,8 +55,8 @@ def _component(plan: Plan, component: Component) -> Iterator[str]:
     job = f"1 Spark job '{job_description(plan, component)}' of {tasks} long-running tasks, one slot each"
     yield from _block("spark", [job])
     yield from _block("reads", [_input(input) for input in component.inputs])
-    yield from _block("runs", [_operator(placed) for placed in component.operators])
-    yield from _block("writes", [_output(output) for output in component.outputs])
+    yield from _block("runs", [_operator(component, placed) for placed in component.operators])
+    yield from _block("writes", [_output(component, output) for output in component.outputs])
     if any(input.raw for input in component.inputs):
         yield from _block("note", ["values are copied as bytes: nothing here looks into them"])
     yield from _block("group", [component.group])
@@ -88,16 +88,21 @@ def _policy(of: Input | Placed) -> str:
     return "" if policy.action == "dead_letter" else f", on_error: {policy.action}"
 
 
-def _operator(placed: Placed) -> str:
-    return f"{placed.node.id}: {placed.node.type}{_policy(placed)}"
+def _operator(component: Component, placed: Placed) -> str:
+    return f"{placed.node.id} from {_sources(component, placed.node.id)}: {placed.node.type}{_policy(placed)}"
 
 
-def _output(output: Output) -> str:
+def _sources(component: Component, id: str) -> str:
+    return ", ".join(f"{wire.source}.{wire.output}".rstrip(".") for wire in component.wires if wire.target == id)
+
+
+def _output(component: Component, output: Output) -> str:
+    sources, told = _sources(component, output.id), f"topic '{output.topic}', {output.format.type}"
     if output.kind is OutputKind.EDGE:
-        return f"topic '{output.topic}', {output.format.type}{_columns(output.schema)}"
+        return f"from {sources}: {told}{_columns(output.schema)}"
     key = f", key {', '.join(output.key)}" if output.key else ""
     shown = ", read back by the driver to show it" if output.kind is OutputKind.VIEW else ""
-    return f"{output.id}: topic '{output.topic}', {output.format.type}{key}{shown}"
+    return f"{output.id} from {sources}: {told}{key}{shown}"
 
 
 def _cuts(plan: Plan) -> Iterator[str]:

@@ -35,10 +35,6 @@ class Box:
     def width(self) -> int:
         return max(map(len, self.lines), default=0) + 4
 
-    @property
-    def height(self) -> int:
-        return 4 if self.framed else 2
-
     def cut(self, longest: int) -> Box:
         lines = (line if len(line) <= longest else line[: longest - 1] + "…" for line in self.lines)
         return replace(self, lines=tuple(lines))
@@ -110,9 +106,13 @@ def _heights(layers: Sequence[Sequence[str]], links: Sequence[Edge], boxes: Mapp
     """Straight behind the middle one of those that lead there, else as near below as there is room."""
     heights: dict[str, int] = {}
     for layer in layers:
-        free = 0
-        for id in layer:
+        for place, id in enumerate(layer):
+            above = layer[place - 1] if place else None
+            free = heights[above] + _distance(boxes[above], boxes[id]) if above else 0
             before = sorted(heights[source] for source, target in links if target == id)
             heights[id] = max(free, before[(len(before) - 1) // 2] if before else free)
-            free = heights[id] + boxes[id].height
     return heights
+
+
+def _distance(above: Box, below: Box) -> int:
+    return 4 if above.framed or below.framed else 2

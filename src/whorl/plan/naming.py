@@ -23,7 +23,7 @@ def slug(name: str) -> str:
     legal = _ODD.sub("-", name)
     if legal == name and 0 < len(name) <= _LONGEST and name not in (".", ".."):
         return name
-    return f"{legal[:_LONGEST - 9].strip('.')}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return f"{legal[: _LONGEST - 9].strip('.')}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def control_topic(pipeline: str) -> str:

@@ -59,7 +59,9 @@ def _fuse(graph: StreamGraph, settings: Settings) -> tuple[list[list[str]], dict
     groups: dict[str, list[str]] = {}
     for id in graph.order:
         groups.setdefault(home[id], []).append(id)
-    return [members for members in groups.values() if any(graph.nodes[m].kind is not Kind.SOURCE for m in members)], reasons
+    return [
+        members for members in groups.values() if any(graph.nodes[m].kind is not Kind.SOURCE for m in members)
+    ], reasons
 
 
 def _asked(graph: StreamGraph, edge: Edge, settings: Settings) -> str:
@@ -155,7 +157,13 @@ def _sink_output(graph: StreamGraph, node: Node) -> Output:
     sink = node.what
     if isinstance(sink, KafkaSink):
         return Output(
-            node.id, OutputKind.SINK, sink.topic, _sink_format(sink, node.schema), node.schema, sink.key, headers=sink.headers
+            node.id,
+            OutputKind.SINK,
+            sink.topic,
+            _sink_format(sink, node.schema),
+            node.schema,
+            sink.key,
+            headers=sink.headers,
         )
     assert isinstance(sink, SinkOptions)
     return Output(node.id, OutputKind.VIEW, naming.view_topic(graph.name, node.id), ROWS, node.schema, keyed=False)

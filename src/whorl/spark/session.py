@@ -43,7 +43,8 @@ def open_session(options: SessionOptions) -> SparkSession:
     """Raises PreflightFailed where the cluster has fewer slots than the job needs: it would wait for ever."""
     os.environ["JAVA_HOME"] = str(find_java().home)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if _on_loopback(options.master):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.appName(options.name).master(_master(options))
     for name, value in {**_defaults(options), **options.settings}.items():
         builder = builder.config(name, _text(value))
@@ -72,6 +73,10 @@ def _available(session: SparkSession) -> int | None:
     return int(wanted) if wanted else None
 
 
+def _on_loopback(master: str) -> bool:
+    return bool(_LOCAL.match(master)) or "//127.0.0.1:" in master or "//localhost:" in master
+
+
 def _master(options: SessionOptions) -> str:
     local = _LOCAL.match(options.master)
     if not local:
@@ -95,7 +100,11 @@ def _defaults(options: SessionOptions) -> dict[str, str]:
         "spark.python.worker.idleTimeoutSeconds": "0",
         "spark.sql.session.timeZone": "UTC",
         **({"spark.archives": ",".join(options.archives)} if options.archives else {}),
-        **({"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"} if _LOCAL.match(options.master) else {}),
+        **(
+            {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+            if _LOCAL.match(options.master)
+            else {}
+        ),
     }
 
 

@@ -30,7 +30,8 @@ def decode_positions(value: bytes) -> dict[Place, int]:
     fields = orjson.loads(value)
     if fields["version"] > VERSION:
         raise WorldError(
-            f"the changelog was written in format {fields['version']}, this Whorl knows {VERSION}", hint="use the newer Whorl"
+            f"the changelog was written in format {fields['version']}, this Whorl knows {VERSION}",
+            hint="use the newer Whorl",
         )
     return {(topic, int(p)): offset for topic, of in fields["positions"].items() for p, offset in of.items()}
 

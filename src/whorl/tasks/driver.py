@@ -1,7 +1,7 @@
 """The driver's half of the protocol, without Spark: who holds the pipeline, which layout is in force, where reading begins.
 
-    1 start     take the register, write the next layout, and only then fence every task id of earlier layouts; positions are final now,
-                so places without one get theirs, in the transaction that notes the fencing
+1 start     take the register, write the next layout, and only then fence every task id of earlier layouts; positions are final now,
+            so places without one get theirs, in the transaction that notes the fencing
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def refuse_second(clients: Clients, registration: Registration | None, settings:
         while time.monotonic() < until:
             if any(status.component == DRIVER and status.error == holder.id for status in reader.read(0.2)):
                 hint = "stop that one first, or give this pipeline another 'name'"
-                raise Superseded(f"pipeline '{registration.pipeline}' runs already: {holder}", hint=hint, code="already-running")
+                raise Superseded(
+                    f"pipeline '{registration.pipeline}' runs already: {holder}", hint=hint, code="already-running"
+                )
     finally:
         reader.close()
 
@@ -107,7 +109,9 @@ class Driver:
             for component, entry in registration.components.items()
             for number, tasks in entry.open
         ]
-        ids = [naming.task_id(registration.uid, c, number, task) for c, number, tasks in layouts for task in range(tasks)]
+        ids = [
+            naming.task_id(registration.uid, c, number, task) for c, number, tasks in layouts for task in range(tasks)
+        ]
         if ids:
             with ThreadPoolExecutor(min(len(ids), 16)) as pool:
                 list(pool.map(self._fence_one, ids))
@@ -116,11 +120,11 @@ class Driver:
         Transactions(self._clients.transactional(transactional_id)).init()
 
     def _seed(self, wanted: list[Wanted]) -> None:
-        transactions = self._register.transactions
-        transactions.begin()
-        for want in wanted:
-            self._seed_component(want, transactions)
-        self._register.write(self.registration)
+        def seed(transactions: Transactions) -> None:
+            for want in wanted:
+                self._seed_component(want, transactions)
+
+        self._register.write(self.registration, seed)
 
     def _seed_component(self, want: Wanted, transactions: Transactions) -> None:
         registration, layout = self.registration, self.registration.components[want.component].layout
@@ -138,4 +142,3 @@ class Driver:
             consumer = self._clients.consumer(**{"group.id": want.group})
             transactions.send_offsets(offsets, consumer.consumer_group_metadata())
             consumer.close()
-

@@ -65,7 +65,9 @@ class ComponentJob:
         context.setJobDescription(self.description)
         shared = context.broadcast((self.assignment, self._clients.address, dict(self._clients.extra)))
         try:
-            self.ends = context.parallelize(range(tasks), tasks).mapPartitionsWithIndex(partial(run_task, shared)).collect()
+            self.ends = (
+                context.parallelize(range(tasks), tasks).mapPartitionsWithIndex(partial(run_task, shared)).collect()
+            )
         except Exception as error:
             self.error = error
         finally:

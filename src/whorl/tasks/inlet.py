@@ -28,7 +28,9 @@ _QUEUE = {
 class Inlet:
     """Reads the places it was given, from their positions on."""
 
-    def __init__(self, clients: Clients, group: str, positions: Mapping[Place, int], sources: Mapping[str, SourceOptions]) -> None:
+    def __init__(
+        self, clients: Clients, group: str, positions: Mapping[Place, int], sources: Mapping[str, SourceOptions]
+    ) -> None:
         self._consumer = clients.consumer(**{"group.id": group, **_QUEUE})
         topics = [TopicPartition(t, p, offset) for (t, p), offset in positions.items() if not t.startswith(GENERATED)]
         self._consumer.assign(topics)
@@ -44,7 +46,9 @@ class Inlet:
         """What is there, at most `most`; waits up to `timeout` for the first."""
         if not self._generators:
             return self._read_topics(most, timeout)
-        made = [message for place, make in self._generators.items() if place not in self._paused for message in make(most)]
+        made = [
+            message for place, make in self._generators.items() if place not in self._paused for message in make(most)
+        ]
         wait = 0.0 if made else min(timeout, _NAP)
         if self._reads_topics:
             return made + self._read_topics(most, wait)

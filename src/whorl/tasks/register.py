@@ -9,20 +9,23 @@ import os
 import platform
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from whorl.errors import Unavailable
 from whorl.kafka.clients import Clients
 from whorl.kafka.reading import read_to_end
-from whorl.kafka.transactions import Transactions
+from whorl.kafka.transactions import Aborted, Transactions
 from whorl.plan import naming
 from whorl.tasks.layout import Layout
 
+Also = Callable[[Transactions], None]
 VERSION = 1
+_ATTEMPTS = 5
 _LONGEST_WRITE = 90.0
 """After a minute Kafka aborts the transaction of a driver that died, and takes a while to notice."""
 
@@ -126,13 +129,23 @@ class Register:
     def read(self) -> Registration | None:
         return read_registration(self._clients, self._pipeline)
 
-    def write(self, registration: Registration) -> None:
-        """Alone, or as the last part of a transaction that is already open."""
-        self.transactions.begin()
-        self.transactions.produce(naming.REGISTER, registration.encode(), self._pipeline.encode(), 0)
-        self.transactions.commit()
+    def write(self, registration: Registration, also: Also = lambda transactions: None) -> None:
+        """In one transaction with what `also` writes. One that Kafka aborts is done again."""
+        self._commit(registration.encode(), also)
 
     def forget(self) -> None:
-        self.transactions.begin()
-        self.transactions.produce(naming.REGISTER, None, self._pipeline.encode(), 0)
-        self.transactions.commit()
+        self._commit(None, lambda transactions: None)
+
+    def _commit(self, value: bytes | None, also: Also) -> None:
+        reason = ""
+        for _ in range(_ATTEMPTS):
+            try:
+                self.transactions.begin()
+                also(self.transactions)
+                self.transactions.produce(naming.REGISTER, value, self._pipeline.encode(), 0)
+                self.transactions.commit()
+                return
+            except Aborted as aborted:
+                reason = str(aborted)
+                self.transactions.abort()
+        raise Unavailable(f"the register cannot be written: {reason}", hint="the broker's log says why")

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from types import FrameType
 
 from whorl.kafka.clients import Clients
@@ -26,6 +27,15 @@ ORPHANED, STUCK = 71, 72
 """Exit codes of the worker process."""
 
 
+def is_of_spark(parent: int) -> bool:
+    """Whether this process, a task's parent, is Spark's. One that started while its parent died was handed to another before it looked."""
+    try:
+        command = Path(f"/proc/{parent}/cmdline").read_bytes()
+    except OSError:
+        return parent != 1
+    return b"pyspark" in command or b"java" in command
+
+
 class Reporter:
     def __init__(self, assignment: Assignment, task: int, attempt: int, clients: Clients) -> None:
         self.orders, self.figures = Orders(), Figures()
@@ -33,6 +43,7 @@ class Reporter:
         self._clients = clients
         self._main = threading.main_thread().ident or 0
         self._parent = os.getppid()
+        self._has_spark_parent = is_of_spark(self._parent)
         self._over = threading.Event()
         self._writer = StatusWriter(clients, assignment.pipeline)
         self._thread = threading.Thread(target=self._run, name="whorl-reporter", daemon=True)
@@ -55,7 +66,7 @@ class Reporter:
         since, seen = time.monotonic(), None
         while not self._over.is_set():
             self._take(reader)
-            if os.getppid() != self._parent:
+            if os.getppid() != self._parent or not self._has_spark_parent:
                 os._exit(ORPHANED)
             now = time.monotonic()
             if now - said_at >= assignment.settings.heartbeat or self.figures.commits != said:

@@ -37,7 +37,18 @@ class Figures:
     """The record that is being processed."""
 
     def snapshot(self) -> dict[str, Any]:
-        names = ("step", "read", "written", "dead", "skipped", "retried", "commits", "commit_seconds", "restarts", "lag")
+        names = (
+            "step",
+            "read",
+            "written",
+            "dead",
+            "skipped",
+            "retried",
+            "commits",
+            "commit_seconds",
+            "restarts",
+            "lag",
+        )
         positions: dict[str, dict[str, int]] = {}
         for (topic, partition), offset in list(self.committed.items()):
             positions.setdefault(topic, {})[str(partition)] = offset

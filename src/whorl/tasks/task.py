@@ -189,7 +189,9 @@ class Run:
         if error.code() in _OFFSET_GONE:
             hint = "retention overtook the job; 'whorl run' tells how many records are gone"
             offset = self._positions.get(place)
-            raise WorldError(f"offset {offset} of {place[0]}/{place[1]} is gone from Kafka", code="offsets-gone", hint=hint)
+            raise WorldError(
+                f"offset {offset} of {place[0]}/{place[1]} is gone from Kafka", code="offsets-gone", hint=hint
+            )
         raise KafkaException(error)
 
     def _reached(self, place: Place, end: int) -> None:
@@ -317,7 +319,11 @@ class Run:
                 self._transactions.produce(topic, encode_positions(positions), LP_KEY, lp)
 
     def _mirror_offsets(self) -> None:
-        moved = [TopicPartition(*place, self._positions[place]) for place in self._moved if not place[0].startswith(GENERATED)]
+        moved = [
+            TopicPartition(*place, self._positions[place])
+            for place in self._moved
+            if not place[0].startswith(GENERATED)
+        ]
         if moved:
             self._transactions.send_offsets(moved, self._inlet.group)
 

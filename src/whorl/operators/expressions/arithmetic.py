@@ -84,21 +84,32 @@ def _checked(emitter: Emitter, args: list[Value], build: Callable[..., str], kin
     return emitter.apply(args, bounded, kind)
 
 
+def _divided(emitter: Emitter, left: Value, right: Value, function: Callable[..., Any], kind: str) -> Value:
+    """Spark computes the divisor first, so that a null there hides an error in the dividend, and not the other way round."""
+    name = emitter.pooled(function)
+    return emitter.apply([right, left], f"{name}({{1}}, {{0}})".format, kind)
+
+
 def _integral(emitter: Emitter, op: str, left: Value, right: Value) -> Value:
     if op == "div":
-        return emitter.call(whole_quotient, [left, right], "long")
+        return _divided(emitter, left, right, whole_quotient, "long")
     if op != "%":
         return _checked(emitter, [left, right], f"{{}} {op} {{}}".format, left.type)
     if right.is_constant and right.constant is not None and right.constant > 0:
-        return emitter.apply(
-            [left], "{0} % {1} if {0} >= 0 else -(-{0} % {1})".replace("{1}", right.code).format, left.type, repeat=True
-        )
-    return emitter.call(whole_remainder, [left, right], left.type)
+        return emitter.apply([left], _remainder_by(right.code).format, left.type, repeat=True)
+    return _divided(emitter, left, right, whole_remainder, left.type)
+
+
+def _remainder_by(divisor: str) -> str:
+    """By a positive constant, without a call."""
+    return f"{{0}} % {divisor} if {{0}} >= 0 else -(-{{0}} % {divisor})"
 
 
 def _floating(emitter: Emitter, op: str, left: Value, right: Value) -> Value:
     if op == "%":
-        result = emitter.call(remainder, [left, right], left.type)
+        result = _divided(emitter, left, right, remainder, left.type)
+    elif op == "/":
+        result = emitter.apply([right, left], "{1} / {0}".format, left.type)
     else:
         result = emitter.apply([left, right], f"{{}} {op} {{}}".format, left.type)
     return emitter.call(to.single, [result], "float") if left.type == "float" else result
@@ -108,10 +119,11 @@ def _decimal(emitter: Emitter, op: str, left: Value, right: Value) -> Value:
     left, right = _as_decimal(emitter, left, right), _as_decimal(emitter, right, left)
     kind = _decimal_result(op, left.type, right.type)
     if op == "div":
-        return emitter.call(decimal_whole_quotient, [left, right], "long")
-    fit = emitter.pooled(to.fitted(*types.precision_scale(kind)))
-    function = emitter.pooled(_DECIMAL_FUNCTIONS[op])
-    return emitter.apply([left, right], f"{fit}({function}({{}}, {{}}))".format, kind)
+        return _divided(emitter, left, right, decimal_whole_quotient, "long")
+    fit, function = to.fitted(*types.precision_scale(kind)), _DECIMAL_FUNCTIONS[op]
+    if op in "/%":
+        return emitter.call(fit, [_divided(emitter, left, right, function, kind)], kind)
+    return emitter.call(fit, [emitter.call(function, [left, right], kind)], kind)
 
 
 def _as_decimal(emitter: Emitter, value: Value, other: Value) -> Value:
@@ -120,7 +132,7 @@ def _as_decimal(emitter: Emitter, value: Value, other: Value) -> Value:
     if value.type == VOID:
         return null(other.type)
     # A whole literal counts as the narrowest decimal that holds it; a column as the widest of its type.
-    digits = len(str(abs(value.constant))) if value.is_constant else types.precision_scale(value.type)[0]
+    digits = len(str(abs(value.constant))) if value.literal else types.precision_scale(value.type)[0]
     return cast(emitter, value, types.decimal_type(digits, 0))
 
 

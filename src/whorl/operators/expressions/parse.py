@@ -35,7 +35,11 @@ def parse(sql: str) -> Any:
         tree = sqlglot.parse_one(sql, dialect=_Subset)
     except ParseError as error:
         raise ExpressionError(_reason(sql, error)) from None
-    except (SqlglotError, RecursionError) as error:
+    except RecursionError:
+        raise ExpressionError(
+            "the expression is nested too deep", code="unsupported", hint="split it over two operators"
+        ) from None
+    except SqlglotError as error:
         raise ExpressionError(
             f"'{sql}' does not parse: {_first_line(error)}", hint="see that quotes are closed"
         ) from None

@@ -29,7 +29,9 @@ class Value:
     nullable: bool = True
     constant: Any = VARIABLE
     simple: bool = False
-    """A name or a literal: may be repeated at no cost."""
+    """A name or a constant: may be repeated at no cost."""
+    literal: bool = False
+    """Written as such, not computed: Spark's rules for decimals tell the two apart."""
 
     @property
     def is_constant(self) -> bool:
@@ -71,7 +73,7 @@ class Emitter:
             return null(type)
         plain = isinstance(value, bool | int | str | bytes) or (isinstance(value, float) and abs(value) < float("inf"))
         code = f"({value!r})" if plain else self.pooled(value)
-        return Value(code, type, nullable=False, constant=value, simple=True)
+        return Value(code, type, nullable=False, constant=value, simple=True, literal=True)
 
     def apply(
         self, args: Sequence[Value], build: Build, type: str, *, nullable: bool = False, repeat: bool = False
@@ -113,7 +115,7 @@ class Emitter:
             constant = eval(value.code, dict(self.pool))
         except Exception:
             return value
-        return self.literal(constant, value.type)
+        return replace(self.literal(constant, value.type), literal=False)
 
     def _bound(self, args: Sequence[Value], repeat: bool) -> tuple[list[str], list[str]]:
         # Spark computes arguments from left to right and stops at the first null, so all before the last nullable one

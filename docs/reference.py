@@ -1,0 +1,212 @@
+"""The pipeline reference, made from the models that read pipeline files."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+from docs.models import markdown, table
+from whorl.config.settings import Restart, Settings
+from whorl.config.short import ShortConfig
+from whorl.config.sinks import SINKS
+from whorl.config.sources import SOURCES, Start
+from whorl.config.spec import Link, OperatorSpec, PipelineSpec, SinkSpec, SourceSpec
+from whorl.formats import FORMATS
+from whorl.operators import expressions
+from whorl.operators.builtin import BUILTIN
+from whorl.operators.builtin.expression import BranchOutput
+from whorl.operators.expressions import FUNCTIONS
+from whorl.operators.expressions.registry import REPLAY
+from whorl.operators.operator import ErrorPolicy
+from whorl.schema import ALIASES, UNKNOWN
+
+WITHOUT_EFFECT = {
+    "task_managers": "accepted; has no effect yet",
+    "log_level": "accepted; has no effect yet",
+}
+"""Settings that nothing reads yet."""
+
+EXAMPLES = {
+    "forward": "{id: copy, type: forward, from: payments}",
+    "add": "{id: more, type: add, from: payments, column: amount, value: 10}",
+    "filter": "{id: large, type: filter, from: payments, where: amount > 1000 AND country <> 'NL'}",
+    "map": "{id: priced, type: map, from: payments, columns: {cents: 'CAST(round(amount * 100) AS bigint)', country: lower(country)}}",
+    "select": "{id: short, type: select, from: payments, columns: [account, amount]}",
+    "drop": "{id: less, type: drop, from: payments, columns: [country]}",
+    "rename": "{id: named, type: rename, from: payments, columns: {account: customer}}",
+    "cast": "{id: typed, type: cast, from: payments, columns: {amount: 'decimal(12,2)'}}",
+    "fill": "{id: filled, type: fill, from: payments, columns: {country: unknown}}",
+    "flat_map": "{id: tagged, type: flat_map, from: payments, explode: tags, as: tag}",
+    "key_by": "{id: keyed, type: key_by, from: payments, key: country}",
+    "branch": "{id: size, type: branch, from: payments, outputs: [{name: large, where: amount > 1000}], default: small}",
+    "union": "{id: all, type: union, from: [payments, refunds]}",
+    "python": "{id: judge, type: python, from: payments, function: judging.judge}",
+}
+"""One for each operator, over rows {account, amount, country, tags}; the tests check each."""
+
+_HEAD = """\
+<!-- Written by `python -m docs.generate`; change the models, not this page. -->
+# Pipeline reference
+
+A pipeline is a YAML file. This page is made from the models that read it; `whorl check FILE` says what does not fit, with its line.
+
+```yaml
+name: payments
+sources:
+  payments: {type: kafka, topic: payments, key: account, schema: {account: string, amount: double}}
+operators:
+  - {id: large, type: filter, from: payments, where: amount > 1000}
+sinks:
+  flagged: {type: kafka, topic: flagged, from: large}
+settings:
+  tasks: 2
+```
+
+In every value `${NAME}` is an environment variable and `${NAME:-default}` one with a default; `$${` is a plain `${`. Inside `{…}` and
+`[…]` it needs quotes. A duration is a number with its unit (`100ms`, `5s`, `1h30m`), a size likewise (`512KB`, `64MB`).
+"""
+
+_FILE = {
+    "name": "text",
+    "sources": "{id: map}",
+    "operators": "list of maps",
+    "sinks": "{id: map}",
+    "settings": "map",
+    "include": "path, or a list",
+}
+
+_EDGES = """\
+## Edges
+
+An edge is written at one of its ends: `from` names what is read, `to` who reads. An id holds no dot; `from: size.large` reads the output
+`large` of the operator `size`. Who says nothing reads what stands before: the first operator the only source, an operator the one written
+before it, a sink the last operator. Where that would be a guess, `whorl check` asks.
+
+An end is an id, `id.output`, a list of them, or a map:
+
+"""
+
+_ON_ERROR = """\
+## When a record fails
+
+`on_error` of a source or operator: a word (`on_error: skip`), or a map. A record is processed whole or not at all: if any operator fails on
+it, nothing of it is written anywhere, and the policy of the operator (or source) that failed decides.
+
+"""
+
+_RETRY = """
+User code that finds something outside down raises `whorl.Retry(after=5.0)`: that partition waits so many seconds and tries the record again,
+as often as it takes, whatever `on_error` says. Other partitions go on.
+"""
+
+_SETTINGS = """\
+## Settings
+
+From weak to strong: the defaults here, `whorl.yaml` beside the pipeline or in a folder above it, its profile (`--profile NAME` or
+`WHORL_PROFILE`), the pipeline's `settings`, `--set name=value`. Maps are merged key by key. `whorl plan FILE --settings` shows each value
+and where it came from.
+
+```yaml
+# whorl.yaml
+commit_interval: 50ms
+profiles:
+  staging: {broker: "${KAFKA:-localhost:9092}", create_topics: false}
+```
+
+"""
+
+_SHORT = """\
+## The short form
+
+A bare list of processors `{id, type, to}`, beside a `config.yaml`. A processor to which no arc leads reads `source_topic`; the word `sink`
+in `to` writes `sink_topic`. Values are text. `type` is any operator; `sum` adds `value` (1) to the number in the message, which the full
+form calls `add`. `config.yaml` holds the keys below and any setting.
+
+"""
+
+
+def page() -> str:
+    return "\n".join(
+        [_HEAD, *_file(), _EDGES + table(Link), *_sources(), *_operators(), *_sinks(), *_formats(), *_errors(), *_types(), *_sql(),
+         *_settings(), _SHORT + table(ShortConfig)]
+    )  # fmt: skip
+
+
+def _file() -> Iterator[str]:
+    told = {name: field.description or "" for name, field in PipelineSpec.model_fields.items()}
+    told["include"] = "files whose content lies under this one's; their operators come first"
+    yield "## The file\n"
+    yield markdown(("key", "value", "meaning"), [(f"`{name}`", value, told[name]) for name, value in _FILE.items()])
+
+
+def _sources() -> Iterator[str]:
+    yield "## Sources\n\n`sources:` is a map from id to options. Every source has:\n"
+    yield table(SourceSpec, without=["id", "path", "at", "options", "type"])
+    for name, model in SOURCES.items():
+        yield f"### {name} source\n\n{_told(model)}\n"
+        yield table(model, without=["type"])
+    yield "`start` is a word or a map. It counts at a pipeline's first start only; afterwards its own positions do.\n"
+    yield table(Start)
+
+
+def _operators() -> Iterator[str]:
+    yield "## Operators\n\n`operators:` is a list. Every operator has:\n"
+    yield table(OperatorSpec, without=["path", "at", "options"])
+    yield markdown(("type", "what it does"), [(f"[`{o.type}`](#{o.type})", o.summary) for o in BUILTIN])
+    for operator in BUILTIN:
+        yield f"### {operator.type}\n\n{operator.summary}\n\n```yaml\n- {EXAMPLES[operator.type]}\n```\n"
+        yield table(operator.Options) or "It has no options of its own.\n"
+        if operator.type == "branch":
+            yield "Each of `outputs`:\n"
+            yield table(BranchOutput)
+
+
+def _sinks() -> Iterator[str]:
+    yield "## Sinks\n\n`sinks:` is a map from id to options. Every sink has:\n"
+    yield table(SinkSpec, without=["id", "path", "at", "options", "type"])
+    for name, model in SINKS.items():
+        yield f"### {name} sink\n\n{_told(model)}\n"
+        yield table(model, without=["type"]) or "It has no options of its own.\n"
+
+
+def _formats() -> Iterator[str]:
+    yield "## Formats\n\n`format: json`, or a map with its options: `format: {type: csv, delimiter: \";\"}`.\n"
+    for name, model in FORMATS.items():
+        if name != "rows":
+            yield f"### {name} format\n\n{_told(model)}\n"
+            yield table(model, without=["type"]) or "It has no options.\n"
+
+
+def _errors() -> Iterator[str]:
+    yield _ON_ERROR + table(ErrorPolicy) + _RETRY
+
+
+def _types() -> Iterator[str]:
+    others = {kind: sorted(word for word, is_ in ALIASES.items() if is_ == kind != word) for kind in dict.fromkeys(ALIASES.values())}
+    rows = [(f"`{kind}`", ", ".join(f"`{word}`" for word in words)) for kind, words in others.items() if kind != UNKNOWN]
+    yield "## Types\n\nSpark's names. Also `decimal(p,s)`, `array<t>`, `map<k,v>` and `struct<name:type,…>`, nested at will.\n"
+    yield markdown(("type", "also written"), rows)
+
+
+def _sql() -> Iterator[str]:
+    law, subset, values = inspect.getdoc(expressions).split("\n\n")[1:4]  # type: ignore[union-attr]
+    yield "## SQL expressions\n"
+    yield _paragraph(law.partition("The law: ")[2][0].upper() + law.partition("The law: ")[2][1:])
+    yield _paragraph(subset.replace("the functions in `FUNCTIONS`", "the functions below"))
+    yield _paragraph(values)
+    yield markdown(("function", "what it gives"), sorted((f"`{f.signature}`", f.summary) for f in FUNCTIONS.values()))
+    yield f"Refused, since their value changes when a record is processed again: {', '.join(f'`{name}`' for name in sorted(REPLAY))}.\n"
+
+
+def _settings() -> Iterator[str]:
+    yield _SETTINGS + table(Settings, notes=WITHOUT_EFFECT)
+    yield "`restart`:\n"
+    yield table(Restart)
+
+
+def _told(model: type) -> str:
+    return inspect.getdoc(model) or ""
+
+
+def _paragraph(text: str) -> str:
+    return " ".join(text.split()) + "\n"

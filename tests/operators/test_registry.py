@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from whorl.errors import PipelineError
+from whorl.operators import registry
+from whorl.operators.operator import OperatorType, Step
+from whorl.operators.registry import OPERATORS, Operators
+from whorl.schema import Schema
+
+NAMES = [
+    "forward",
+    "add",
+    "filter",
+    "map",
+    "select",
+    "drop",
+    "rename",
+    "cast",
+    "fill",
+    "flat_map",
+    "key_by",
+    "branch",
+    "union",
+    "python",
+]
+
+
+class Plugin(OperatorType):
+    type = "plugin"
+    summary = "For tests."
+
+    def step(self, schema: Schema | None) -> Step:
+        raise NotImplementedError
+
+
+def test_builtin() -> None:
+    assert set(NAMES) <= set(OPERATORS)
+    assert "nonsense" not in OPERATORS
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_option_is_described(name: str) -> None:
+    operator = OPERATORS[name]
+    assert operator.type == name and operator.summary.endswith(".")
+    for field in operator.Options.model_fields.values():
+        assert field.description
+
+
+def test_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [
+        EntryPoint("plugin", f"{__name__}:Plugin", registry.GROUP), EntryPoint("broken", "no_such_module_x:Y", registry.GROUP),
+        EntryPoint("odd", f"{__name__}:NAMES", registry.GROUP), EntryPoint("filter", f"{__name__}:Plugin", registry.GROUP),
+    ]  # fmt: skip
+    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    operators = Operators()
+    assert operators["plugin"].summary == "For tests."
+    assert operators["filter"] is OPERATORS["filter"]
+    assert len(operators) == len(NAMES) + 3 and "plugin" in list(operators)
+    with pytest.raises(PipelineError, match="'broken' does not load"):
+        operators["broken"]
+    with pytest.raises(PipelineError, match="not an operator type"):
+        operators["odd"]
+    with pytest.raises(KeyError):
+        operators["nothing"]
