@@ -75,8 +75,8 @@ def test_a_list_of_what_failed(kafka: Whorl, topic: MakeTopic, bury: Callable[..
 def test_a_pipeline_is_found_by_file_and_by_name(kafka: Whorl, topic: MakeTopic, folder: Path) -> None:
     dead = topic()
     (folder / "p.yaml").write_text(
-        "{sources: {a: {type: kafka, topic: a}}, sinks: {b: {type: kafka, topic: b}}, settings: {dead_letter_topic: %s}}"
-        % dead
+        "{sources: {a: {type: kafka, topic: a}}, sinks: {b: {type: kafka, topic: b}}"
+        + f", settings: {{dead_letter_topic: {dead}}}}}"
     )
     assert f"in '{dead}'" in kafka("dead", "list", "p.yaml")[1]
     kafka("topics", "create", "found.dead")

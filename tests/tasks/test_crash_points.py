@@ -24,6 +24,7 @@ from whorl.tasks.driver import Driver
 from whorl.tasks.register import read_registration
 from whorl.testing import Crash, Faults, ManualClock, PipelineHarness
 from whorl.testing.memory import ABORTABLE, BROKER_DOWN, FENCED, QUEUE_FULL, TIMED_OUT, MemoryClients
+from whorl.testing.process import Process
 
 PIPELINE = """
 name: proof
@@ -65,14 +66,13 @@ class TickingClock(ManualClock):
 class Interrupted(Faults):
     """Does something else in the middle of this process's work, which then goes on as if nothing had happened."""
 
-    def __init__(self, at, action, hold=False):
+    def __init__(self, actions, hold=False):
         super().__init__(hold=hold)
-        self._at, self._action = at, action
+        self.waiting = dict(actions)
 
     def reach(self, point):
         failure = super().reach(point)
-        if len(self.points) == self._at:
-            self._action()
+        self.waiting.pop(len(self.points), lambda: None)()
         return failure
 
 
@@ -195,29 +195,40 @@ def test_a_crash_during_the_restart_after_a_crash(plan):
                 harness.run()
             harness.run()
             assert_exact(harness, (first, second))
-            second += 3
+            second += 5
 
 
-@pytest.mark.parametrize("hold", [False, True])
-def test_a_zombie_adds_nothing(plan, hold):
+def test_a_zombie_adds_nothing(plan):
     """The whole process, driver and tasks, sleeps at any point while another takes over and does the work, and then goes on."""
-    for k, point in enumerate(undisturbed(plan, hold), 1):
+    for k, point in enumerate(undisturbed(plan), 1):
         harness = prepared(plan)
-        took_over = []
-
-        def take_over(harness=harness, took_over=took_over):
-            harness.run()
-            took_over.append(True)
-
-        harness.faults = Interrupted(k, take_over, hold)
-        try:
-            harness.run()
-        except (Superseded, Aborted) as ended:
-            assert took_over, (k, point, ended)
-        assert took_over
+        sleep_while(harness, {k: harness.run}, hold=k % 2 == 0)
         assert_exact(harness, (k, point))
         harness.run()
         assert_exact(harness, (k, point, "and once more"))
+
+
+@pytest.mark.parametrize("later", [2, 13, 40])
+def test_a_zombie_beside_its_successor_adds_nothing(plan, later):
+    """It sleeps while the other takes over, goes on for a while, and sleeps again while the other does the work."""
+    for k, point in enumerate(undisturbed(plan), 1):
+        harness = prepared(plan)
+        successor = harness.process()
+        sleep_while(harness, {k: successor.start, k + later: successor.work})
+        assert_exact(harness, (k, point))
+
+
+def sleep_while(harness, actions, hold=False):
+    """Runs the pipeline in a process that at certain points sleeps while others do something; all of it is done at the end."""
+    faults = Interrupted(actions, hold)
+    try:
+        life = Process(harness.ground(), harness.clock, faults)
+        life.start()
+        life.work()
+    except (Superseded, Aborted) as ended:
+        assert len(faults.waiting) < len(actions), f"ended too early: {ended}"
+    for action in faults.waiting.values():
+        action()
 
 
 def test_a_second_attempt_of_a_task_fences_the_first(plan):
@@ -225,20 +236,14 @@ def test_a_second_attempt_of_a_task_fences_the_first(plan):
     points = undisturbed(plan)
     for k in range(len(driver_points(plan)) + 1, len(points) - 5):
         harness = prepared(plan)
-        attempts = []
-
-        def work_again(harness=harness, attempts=attempts):
-            attempts.append(True)
-            processes[-1].attempt(Faults()).work()
-
-        harness.faults = Interrupted(k, work_again)
-        processes = [harness.process()]
-        processes[0].start()
+        first = harness.process()
+        first.start()
+        again = Interrupted({k - len(harness.faults.points): first.attempt(Faults()).work})
         try:
-            processes[0].work()
-        except (Superseded, Aborted):
-            assert attempts, k
-        assert attempts
+            first.attempt(again).work()
+        except (Superseded, Aborted) as ended:
+            assert not again.waiting, (k, ended)
+        assert not again.waiting
         assert_exact(harness, (k, points[k - 1]))
 
 
@@ -302,11 +307,10 @@ def test_a_transaction_that_kafka_gave_up_ends_the_attempt_and_the_next_one_goes
         def long_pause(clock=harness.broker.clock):
             clock.now += 61.0
 
-        harness.faults = Interrupted(k, long_pause)
         process = harness.process()
         process.start()
         try:
-            process.work()
+            process.attempt(Interrupted({k - len(harness.faults.points): long_pause})).work()
         except Superseded as error:
             assert error.retryable, (k, error)
             process.attempt(Faults()).work()
@@ -344,7 +348,7 @@ def test_a_crash_while_starting_over_forgets_nobody(plan):
             Driver(MemoryClients(broker), "proof").start_over()
             harness.run()
 
-        old = process.attempt(Interrupted(40, start_over_twice))
+        old = process.attempt(Interrupted({40: start_over_twice}))
         with pytest.raises((Superseded, Aborted)):
             old.work()
         assert_exact(harness, k)

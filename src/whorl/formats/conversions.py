@@ -126,6 +126,8 @@ def fitted(precision: int, scale: int) -> Callable[[Decimal], Decimal]:
 
     def fit(number: Decimal) -> Decimal:
         rounded = quantize(number, unit)
+        if not rounded:
+            return rounded.copy_abs()  # Java's decimals have no negative zero
         if -bound < rounded < bound:
             return rounded
         raise out_of_range(number, kind)

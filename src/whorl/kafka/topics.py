@@ -30,8 +30,11 @@ class Cluster:
 
     def __init__(self, clients: KafkaClients) -> None:
         self.clients = clients
-        common = {name: value for name, value in clients.common.items() if name != "allow.auto.create.topics"}
-        self._admin = AdminClient({**common, **clients.extra})
+        self._connect()
+
+    def _connect(self) -> None:
+        common = {name: value for name, value in self.clients.common.items() if name != "allow.auto.create.topics"}
+        self._admin = AdminClient({**common, **self.clients.extra})
 
     def partition_counts(self) -> dict[str, int]:
         """Every topic's number of partitions."""
@@ -78,6 +81,13 @@ class Cluster:
         asked = {TopicPartition(topic, partition): spec for topic, partition in places}
         if not asked:
             return {}
+        try:
+            return self._ask_offsets(asked)
+        except WorldError:
+            self._connect()  # after a broker's restart this call goes on failing on an old connection's idea of the leader
+            return self._ask_offsets(asked)
+
+    def _ask_offsets(self, asked: dict[TopicPartition, OffsetSpec]) -> dict[Place, int]:
         futures = self._admin.list_offsets(asked, request_timeout=_TIMEOUT)
         return {(tp.topic, tp.partition): self._call(future.result).offset for tp, future in futures.items()}
 

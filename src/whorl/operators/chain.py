@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from whorl.errors import WhorlError
@@ -20,8 +20,7 @@ from whorl.operators.record import Metadata, Record, Row
 from whorl.schema import Schema
 
 Emit = Callable[[Row, Metadata], None]
-_USER_CODE = (Shape.CALL, Shape.EACH, Shape.BULK)
-_INLINE = (Shape.PASS, Shape.MAP, Shape.FILTER, Shape.KEY, Shape.BRANCH)
+_INDENT = "    "
 _MAX_DEPTH = 12
 CHAIN_FILE = "<chain "
 """How the file names of written functions begin; linecache knows their lines, for traces and for `whorl.operators.stuck`."""
@@ -206,6 +205,23 @@ def _order(operators: Mapping[str, Any], edges: Sequence[tuple[str, str, str]]) 
     return order
 
 
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The locals that hold row and metadata at one place of the generated code."""
+
+    row: str
+    metadata: str
+    shared: bool = False
+    """Whether others see the same row: user code then gets a copy, which it may change."""
+
+
+def _given(shape: Shape, names: _Names) -> str:
+    if shape not in (Shape.CALL, Shape.EACH):
+        return names.row
+    row = f"{names.row}.copy()" if names.shared else names.row
+    return f"{row}, {names.metadata}" if shape is Shape.EACH else row
+
+
 class _Writer:
     """Writes the source of the functions. Each is kept, so that a node with several inputs is written once."""
 
@@ -241,32 +257,27 @@ class _Writer:
             return direct
         key = ("after", source)
         if key not in self._names:
-            self._names[key] = self._define(self._fan(targets, "row", "metadata", 1))
+            self._names[key] = self._define(self._fan(targets, _Names("row", "metadata"), 1))
         return self._names[key]
 
     def _define(self, lines: list[str]) -> str:
         name = self._fresh("run")
         source = "\n".join([f"def {name}(row, metadata):", *lines])
-        file = f"{CHAIN_FILE}{id(self)}.{name}>"
-        linecache.cache[file] = (len(source), None, [f"{line}\n" for line in source.split("\n")], file)
-        exec(compile(source, file, "exec"), self._scope)
+        exec(compile(source, "<chain>", "exec"), self._scope)
         return name
 
-    def _fan(self, targets: list[tuple[str, str]], row: str, metadata: str, depth: int) -> list[str]:
-        lines: list[str] = []
-        for index, (target, _) in enumerate(targets):
-            shape = self._steps[target].shape if target in self._steps else None
-            copied = shape in _USER_CODE and len(targets) > 1 and index < len(targets) - 1
-            lines += self._to(target, f"{row}.copy()" if copied else row, metadata, depth)
-        return lines or [f"{'    ' * depth}pass"]
+    def _fan(self, targets: list[tuple[str, str]], names: _Names, depth: int) -> list[str]:
+        given = names if len(targets) < 2 else replace(names, shared=True)
+        return [line for target, _ in targets for line in self._to(target, given, depth)] or [f"{_INDENT * depth}pass"]
 
-    def _to(self, target: str, row: str, metadata: str, depth: int) -> list[str]:
+    def _to(self, target: str, names: _Names, depth: int) -> list[str]:
         direct = self._callable(target)
         if direct is None and depth > _MAX_DEPTH:
             direct = self._separate(target)
-        if direct is not None:
-            return [f"{'    ' * depth}{direct}({row}, {metadata})"]
-        return self._step(target, row, metadata, depth)
+        if direct is None:
+            return self._step(target, names, depth)
+        row = f"{names.row}.copy()" if names.shared and target in self._bulks else names.row
+        return [f"{_INDENT * depth}{direct}({row}, {names.metadata})"]
 
     def _callable(self, target: str) -> str | None:
         """The name to call for a target that is a function of its own; None where it is written inline."""
@@ -274,35 +285,34 @@ class _Writer:
             return self._name(self._bulks[target].push)
         if target not in self._steps:
             return self._name(self._emitters[target])
-        shared = sum(each == target for _, each, _ in self._edges) > 1
-        return self._separate(target) if shared else None
+        several = sum(each == target for _, each, _ in self._edges) > 1
+        return self._separate(target) if several else None
 
     def _separate(self, target: str) -> str:
         key = ("into", target)
         if key not in self._names:
-            self._names[key] = self._define(self._step(target, "row", "metadata", 1))
+            self._names[key] = self._define(self._step(target, _Names("row", "metadata", shared=True), 1))
         return self._names[key]
 
-    def _step(self, id: str, row: str, metadata: str, depth: int) -> list[str]:
-        shape, pad, targets = self._steps[id].shape, "    " * depth, self._out(id)
-        call, result = self._name(self._steps[id].call), self._fresh("r")
+    def _step(self, id: str, names: _Names, depth: int) -> list[str]:
+        shape, pad, targets = self._steps[id].shape, _INDENT * depth, self._out(id)
         if shape is Shape.PASS:
-            return self._fan(targets, row, metadata, depth)
-        given = f"{row}, {metadata}" if shape is Shape.EACH else row
-        lines = self._tried(id, f"{result} = {call}({given})", depth)
+            return self._fan(targets, names, depth)
+        call, result = self._name(self._steps[id].call), self._fresh("r")
+        lines = self._tried(id, f"{result} = {call}({_given(shape, names)})", depth)
         if shape is Shape.MAP:
-            return lines + self._fan(targets, result, metadata, depth)
+            return lines + self._fan(targets, _Names(result, names.metadata), depth)
         if shape is Shape.FILTER:
-            return [*lines, f"{pad}if {result}:", *self._fan(targets, row, metadata, depth + 1)]
+            return [*lines, f"{pad}if {result}:", *self._fan(targets, names, depth + 1)]
         if shape is Shape.KEY:
-            keyed = f"{pad}{result} = {metadata}.with_key({result})"
-            return [*lines, keyed, *self._fan(targets, row, result, depth)]
+            keyed = f"{pad}{result} = {names.metadata}.with_key({result})"
+            return [*lines, keyed, *self._fan(targets, replace(names, metadata=result), depth)]
         if shape is Shape.BRANCH:
-            return lines + self._branches(targets, result, row, metadata, depth)
-        return lines + self._results(id, result, metadata, depth)
+            return lines + self._branches(targets, result, names, depth)
+        return lines + self._results(id, result, names.metadata, depth)
 
     def _tried(self, id: str, statement: str, depth: int) -> list[str]:
-        pad = "    " * depth
+        pad = _INDENT * depth
         return [
             f"{pad}try:",
             f"{pad}    {statement}",
@@ -310,16 +320,16 @@ class _Writer:
             f"{pad}    raise StepFailed({id!r}, error) from error",
         ]
 
-    def _branches(self, targets: list[tuple[str, str]], result: str, row: str, metadata: str, depth: int) -> list[str]:
-        pad, lines = "    " * depth, []
+    def _branches(self, targets: list[tuple[str, str]], result: str, names: _Names, depth: int) -> list[str]:
+        pad, lines = _INDENT * depth, []
         for output in dict.fromkeys(output for _, output in targets):
             those = [each for each in targets if each[1] == output]
-            lines += [f"{pad}if {result} == {output!r}:", *self._fan(those, row, metadata, depth + 1)]
+            lines += [f"{pad}if {result} == {output!r}:", *self._fan(those, names, depth + 1)]
         return lines
 
     def _results(self, id: str, result: str, metadata: str, depth: int) -> list[str]:
         """Of a step that may give any number of rows: one dict is the common case and goes on at once."""
-        pad, after, pairs = "    " * depth, self._function(self._out(id), id), self._fresh("r")
+        pad, after, pairs = _INDENT * depth, self._function(self._out(id), id), self._fresh("r")
         several = [
             *self._tried(id, f"{pairs} = spread({result}, {metadata})", depth + 1),
             f"{pad}    for {result}, {pairs} in {pairs}:",

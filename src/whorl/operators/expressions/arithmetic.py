@@ -42,7 +42,7 @@ def negate(emitter: Emitter, value: Value) -> Value:
     if not types.is_numeric(value.type):
         raise ExpressionError(f"a {value.type} has no minus", code="unsupported")
     if types.is_decimal(value.type):
-        return emitter.apply([value], "{}.copy_negate()".format, value.type)
+        return emitter.call(to.EXACT.minus, [value], value.type)
     if value.type in types.FLOATING:
         return emitter.apply([value], "-{}".format, value.type)
     return _checked(emitter, [value], "-{}".format, value.type)
