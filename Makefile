@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test lint clean
+.PHONY: install demo test tools lint clean
 
 install: $(STAMP)
 
@@ -18,8 +18,13 @@ $(STAMP): pyproject.toml
 demo: install
 	$(BIN)/python examples/demo.py
 
-test: install lint
+test: install lint tools
 	$(BIN)/python -m pytest
+
+# Optional: the test that lets kcat read and write beside Whorl is skipped without it.
+tools:
+	@command -v kcat >/dev/null || { apt-get install -y -qq kcat || { apt-get update -qq && apt-get install -y -qq kcat; }; } >/dev/null 2>&1 \
+	  || echo "kcat cannot be installed here: its test is skipped"
 
 lint: install
 	$(BIN)/ruff check src tests bench examples

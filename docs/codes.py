@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from docs.models import markdown
+
 from whorl.config.codes import CODES
 
 PREFLIGHT = {
@@ -71,6 +72,13 @@ COMMANDS = {
     "topic-internal": (2, "The topic belongs to Kafka or to Whorl; a pipeline may lose its positions with it.", "Add `--internal` if that is meant."),
 }  # fmt: skip
 
+TESTING = {
+    "row": (2, "A row does not fit the source it is given to.", "Give it the source's columns and types."),
+    "sink": (2, "The pipeline has no such sink.", "The message has those it has."),
+    "source": (2, "The pipeline has no such source.", "The message has those it has."),
+    "topic": (2, "The source reads a pattern, so the topic must be said.", "`send(..., topic=...)`."),
+}
+
 GENERAL = {
     "check": (1, "What `whorl check` finds, all at once."),
     "error": (3, "The root of all errors; none has this code alone."),
@@ -102,10 +110,14 @@ def _parts() -> Iterator[str]:
     yield "## Found by `whorl check`\n\nExit code 1. `whorl plan`, `run` and `test` say the same.\n"
     yield markdown(("code", "meaning"), [(f"`{code}`", meaning) for code, meaning in sorted(CODES.items())])
     yield "## Found before anything is read\n\nExit code 3.\n"
-    yield markdown(("code", "meaning", "what to do"), [(f"`{code}`", *told) for code, told in sorted(PREFLIGHT.items())])
-    for title, codes in (("At work", RUNNING), ("Of commands", COMMANDS)):
+    yield markdown(
+        ("code", "meaning", "what to do"), [(f"`{code}`", *told) for code, told in sorted(PREFLIGHT.items())]
+    )
+    for title, codes in (("At work", RUNNING), ("Of commands", COMMANDS), ("Of tests", TESTING)):
         yield f"## {title}\n"
         rows = [(f"`{code}`", str(exit_code), *told) for code, (exit_code, *told) in sorted(codes.items())]
         yield markdown(("code", "exit", "meaning", "what to do"), rows)
     yield "## Families\n"
-    yield markdown(("code", "exit", "meaning"), [(f"`{code}`", str(told[0]), told[1]) for code, told in sorted(GENERAL.items())])
+    yield markdown(
+        ("code", "exit", "meaning"), [(f"`{code}`", str(told[0]), told[1]) for code, told in sorted(GENERAL.items())]
+    )

@@ -13,7 +13,14 @@ from whorl.formats import FORMATS
 from whorl.schema import Schema
 from whorl.units import format_duration, format_size
 
-_PLAIN = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "anything", Schema: "{column: type}"}
+_PLAIN = {
+    str: "text",
+    int: "whole number",
+    float: "number",
+    bool: "true or false",
+    Any: "anything",
+    Schema: "{column: type}",
+}
 _VALIDATED = {
     "_duration": "duration",
     "parse_size": "size",
@@ -31,7 +38,9 @@ _BOUNDS = {"ge": "≥ {}", "gt": "> {}", "le": "≤ {}", "lt": "< {}"}
 
 def table(model: type[BaseModel], *, without: Iterable[str] = (), notes: Mapping[str, str] | None = None) -> str:
     fields = {field.alias or name: field for name, field in model.model_fields.items()}
-    rows = [_row(name, field, (notes or {}).get(name, "")) for name, field in fields.items() if name not in set(without)]
+    rows = [
+        _row(name, field, (notes or {}).get(name, "")) for name, field in fields.items() if name not in set(without)
+    ]
     return markdown(("key", "value", "default", "meaning"), rows) if rows else ""
 
 
@@ -51,7 +60,12 @@ def value_of(field: FieldInfo) -> str:
     told = known[0] if known else written(field.annotation)
     if "several" in words:
         told = f"{_single(told)}, or a list"
-    limits = [text.format(getattr(item, name)) for item in field.metadata for name, text in _BOUNDS.items() if hasattr(item, name)]
+    limits = [
+        text.format(getattr(item, name))
+        for item in field.metadata
+        for name, text in _BOUNDS.items()
+        if hasattr(item, name)
+    ]
     return " ".join([told, *limits])
 
 
@@ -63,7 +77,11 @@ def written(kind: Any) -> str:
     """What may be written where this type is wanted."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        named = [_VALIDATED[name] for item in parts[1:] if (name := getattr(getattr(item, "func", None), "__name__", "")) in _VALIDATED]
+        named = [
+            _VALIDATED[name]
+            for item in parts[1:]
+            if (name := getattr(getattr(item, "func", None), "__name__", "")) in _VALIDATED
+        ]
         return named[0] if named else written(parts[0])
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(written(part) for part in parts if part is not NoneType))

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator
 
 from docs.models import markdown, table
+
 from whorl.config.settings import Restart, Settings
 from whorl.config.short import ShortConfig
 from whorl.config.sinks import SINKS
@@ -86,6 +87,8 @@ An end is an id, `id.output`, a list of them, or a map:
 
 """
 
+_LINK_NOTES = {"feedback": "`whorl check` refuses it: loops do not run yet"}
+
 _ON_ERROR = """\
 ## When a record fails
 
@@ -127,7 +130,7 @@ form calls `add`. `config.yaml` holds the keys below and any setting.
 
 def page() -> str:
     return "\n".join(
-        [_HEAD, *_file(), _EDGES + table(Link), *_sources(), *_operators(), *_sinks(), *_formats(), *_errors(), *_types(), *_sql(),
+        [_HEAD, *_file(), _EDGES + table(Link, notes=_LINK_NOTES), *_sources(), *_operators(), *_sinks(), *_formats(), *_errors(), *_types(), *_sql(),
          *_settings(), _SHORT + table(ShortConfig)]
     )  # fmt: skip
 
@@ -170,7 +173,7 @@ def _sinks() -> Iterator[str]:
 
 
 def _formats() -> Iterator[str]:
-    yield "## Formats\n\n`format: json`, or a map with its options: `format: {type: csv, delimiter: \";\"}`.\n"
+    yield '## Formats\n\n`format: json`, or a map with its options: `format: {type: csv, delimiter: ";"}`.\n'
     for name, model in FORMATS.items():
         if name != "rows":
             yield f"### {name} format\n\n{_told(model)}\n"
@@ -182,8 +185,13 @@ def _errors() -> Iterator[str]:
 
 
 def _types() -> Iterator[str]:
-    others = {kind: sorted(word for word, is_ in ALIASES.items() if is_ == kind != word) for kind in dict.fromkeys(ALIASES.values())}
-    rows = [(f"`{kind}`", ", ".join(f"`{word}`" for word in words)) for kind, words in others.items() if kind != UNKNOWN]
+    others = {
+        kind: sorted(word for word, is_ in ALIASES.items() if is_ == kind != word)
+        for kind in dict.fromkeys(ALIASES.values())
+    }
+    rows = [
+        (f"`{kind}`", ", ".join(f"`{word}`" for word in words)) for kind, words in others.items() if kind != UNKNOWN
+    ]
     yield "## Types\n\nSpark's names. Also `decimal(p,s)`, `array<t>`, `map<k,v>` and `struct<name:type,…>`, nested at will.\n"
     yield markdown(("type", "also written"), rows)
 
@@ -192,10 +200,19 @@ def _sql() -> Iterator[str]:
     law, subset, values = inspect.getdoc(expressions).split("\n\n")[1:4]  # type: ignore[union-attr]
     yield "## SQL expressions\n"
     yield _paragraph(law.partition("The law: ")[2][0].upper() + law.partition("The law: ")[2][1:])
-    yield _paragraph(subset.replace("the functions in `FUNCTIONS`", "the functions below"))
+    yield _paragraph(_as_code(subset).replace("the functions in `FUNCTIONS`", "the functions below"))
     yield _paragraph(values)
     yield markdown(("function", "what it gives"), sorted((f"`{f.signature}`", f.summary) for f in FUNCTIONS.values()))
     yield f"Refused, since their value changes when a record is processed again: {', '.join(f'`{name}`' for name in sorted(REPLAY))}.\n"
+
+
+def _as_code(subset: str) -> str:
+    """Operators in backticks, since Markdown would take `*` and `<` for its own."""
+    parts = [part.strip() for part in subset.split(";")]
+    return "; ".join(
+        f"`{part}`" if "`" not in part and not any(map(str.isalpha, part.replace("div", ""))) else part
+        for part in parts
+    )
 
 
 def _settings() -> Iterator[str]:

@@ -27,7 +27,9 @@ def test_a_type_has_one_spelling(written: str, normal: str) -> None:
     assert normal_type(normal) == normal
 
 
-@pytest.mark.parametrize("written", ["", "duoble", "array<", "array<>", "array<int,int>", "map<string>", "list<int>", "array<nope>"])
+@pytest.mark.parametrize(
+    "written", ["", "duoble", "array<", "array<>", "array<int,int>", "map<string>", "list<int>", "array<nope>"]
+)
 def test_what_is_no_type_is_named(written: str) -> None:
     with pytest.raises(ValueError, match="is not a type"):
         normal_type(written)

@@ -69,11 +69,11 @@ class TestText:
         assert text.encode({"value": None}) is None
 
     def test_invalid_utf8(self) -> None:
-        with pytest.raises(ValueError, match="not UTF-8 text: .* at byte 1"):
+        with pytest.raises(ValueError, match=r"not UTF-8 text: .* at byte 1"):
             made("text").decode(b"a\xff")
 
     def test_what_has_no_text(self) -> None:
-        with pytest.raises(ValueError, match="no column 'value'.*the row has: a"):
+        with pytest.raises(ValueError, match=r"no column 'value'.*the row has: a"):
             made("text").encode({"a": 1})
         with pytest.raises(ValueError, match="not text"):
             made("text").encode({"value": [1]})

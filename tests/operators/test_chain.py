@@ -102,7 +102,7 @@ def test_user_code_cannot_change_what_its_neighbour_sees() -> None:
         return row
 
     made, sink = chain(
-        {"a": call(spoil), "b": call(spoil), "f": operator("forward")}, ["in>a", "in>f", "f>out", "a>x", "in>b", "b>y"]
+        {"a": call(spoil), "b": call(spoil), "f": operator("forward")}, ["in>a", "in>f", "f>out", "a>x", "f>b", "b>y"]
     )
     made.entry("in")({"n": 1}, metadata())
     assert sink.rows[1] == ("out", {"n": 1})
@@ -219,7 +219,7 @@ class TestFailure:
         made, _ = chain({"f": operator("filter", where="n / 0 > 1")}, ["in>f", "f>out"])
         with pytest.raises(StepFailed) as caught:
             made.entry("in")({"n": 1}, metadata())
-        assert user_place(caught.value.cause).startswith(str(Path(__file__)))
+        assert user_place(caught.value.cause) == ""
         with pytest.raises(ValueError) as plain:
             int("x")
         assert Path(__file__).name in user_place(plain.value)

@@ -24,7 +24,7 @@ def test_value_and_column() -> None:
 
 @pytest.mark.parametrize("value", ["abc", None, True, [1], ""])
 def test_what_is_no_number_is_named(value: Any) -> None:
-    with pytest.raises(ValueError, match="column 'value' holds .* not a number"):
+    with pytest.raises(ValueError, match=r"column 'value' holds .* not a number"):
         step("add").call({"value": value})
 
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from threading import Semaphore, Thread
 
 import pytest
 
@@ -20,7 +23,6 @@ from whorl.kafka.transactions import Aborted
 from whorl.plan import naming
 from whorl.plan.planner import make_plan
 from whorl.tasks.changelog import read_positions
-from whorl.tasks.driver import Driver
 from whorl.tasks.register import read_registration
 from whorl.testing import Crash, Faults, ManualClock, PipelineHarness
 from whorl.testing.memory import ABORTABLE, BROKER_DOWN, FENCED, QUEUE_FULL, TIMED_OUT, MemoryClients
@@ -35,7 +37,7 @@ operators:
   - {id: check, type: python, function: test_crash_points.no_unlucky_one, from: {id: fan, via: topic}}
 sinks:
   out: {type: kafka, topic: out, from: check, key: k}
-settings: {commit_records: 3, bulk_records: 4, commit_interval: 9ms, tasks: 1}
+settings: {commit_records: 3, bulk_records: 4, commit_interval: 3ms, tasks: 1}
 """
 EXPECTED = {
     "a": [(1, 0), (2, 0), (3, 0), (3, 1), (3, 2), (5, 0)],
@@ -208,14 +210,26 @@ def test_a_zombie_adds_nothing(plan):
         assert_exact(harness, (k, point, "and once more"))
 
 
-@pytest.mark.parametrize("later", [2, 13, 40])
-def test_a_zombie_beside_its_successor_adds_nothing(plan, later):
-    """It sleeps while the other takes over, goes on for a while, and sleeps again while the other does the work."""
-    for k, point in enumerate(undisturbed(plan), 1):
+@pytest.mark.parametrize(("later", "stride"), [(13, 1), (40, 3)])
+def test_a_zombie_beside_its_successor_adds_nothing(plan, later, stride):
+    """It sleeps while the other takes over, goes on for a while, and sleeps again while the other does the work.
+
+    Which of the two is the zombie is not said: the one that was the last to take the driver's id is the master.
+    """
+    for k in range(1, len(undisturbed(plan)) + 1, stride):
         harness = prepared(plan)
         successor = harness.process()
-        sleep_while(harness, {k: successor.start, k + later: successor.work})
-        assert_exact(harness, (k, point))
+        sleep_while(harness, {k: successor.start, k + later: unless_superseded(successor.work)})
+        harness.run()
+        assert_exact(harness, k)
+
+
+def unless_superseded(action):
+    def tolerant():
+        with suppress(Superseded, Aborted):
+            action()
+
+    return tolerant
 
 
 def sleep_while(harness, actions, hold=False):
@@ -234,7 +248,7 @@ def sleep_while(harness, actions, hold=False):
 def test_a_second_attempt_of_a_task_fences_the_first(plan):
     """Spark starts a task again that it takes for dead; the layout is the same, only the transactional id tells the two apart."""
     points = undisturbed(plan)
-    for k in range(len(driver_points(plan)) + 1, len(points) - 5):
+    for k in range(len(driver_points(plan)) + 1, len(points) - 5, 2):
         harness = prepared(plan)
         first = harness.process()
         first.start()
@@ -264,6 +278,81 @@ def test_a_task_that_comes_back_after_a_new_layout_ends_at_once(plan):
         with pytest.raises(Superseded, match="layout 2 is in force, this task belongs to layout 1"):
             old.attempt(Faults()).work_on(component)
     assert_exact(harness, "after the late retry")
+
+
+class Sleeper:
+    """A process in a thread of its own that runs only while it is told to: up to its n-th point from its start, or to its end."""
+
+    def __init__(self, broker, life):
+        self._broker, self._idle = broker, broker.idle
+        self.points, self._until = 0, 0
+        self._mine, self._yours = Semaphore(0), Semaphore(0)
+        self._thread = Thread(target=self._run, args=(life,), daemon=True)
+        self._thread.start()
+        self.error = None
+
+    def go(self, until=10**9):
+        self._until = until
+        if self._thread.is_alive():
+            outer, self._broker.idle = self._broker.idle, self._idle
+            self._mine.release()
+            self._yours.acquire()
+            self._idle, self._broker.idle = self._broker.idle, outer
+        return self
+
+    def _run(self, life):
+        self._mine.acquire()
+        try:
+            life(self)
+        except (Superseded, Aborted) as error:
+            self.error = error
+        finally:
+            self._until = -1
+            self._yours.release()
+
+    def faults(self):
+        sleeper = self
+
+        class Sleeping(Faults):
+            def reach(self, point):
+                failure = super().reach(point)
+                sleeper.points += 1
+                if sleeper.points == sleeper._until:
+                    sleeper._yours.release()
+                    sleeper._mine.acquire()
+                return failure
+
+        return Sleeping()
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_late_retry_at_any_moment_of_the_takeover(plan, fresh):
+    """While the new driver takes over, step by step, Spark's old driver starts a task again; that one sleeps in turn."""
+    first_commit = undisturbed(plan)[len(driver_points(plan)) :].index("producer.commit_transaction")
+    for step in range(1, len(takeover_points(plan, fresh)) + 1):
+        for asleep in (9, 12, first_commit):
+            harness = prepared(plan)
+            old = harness.process()
+            old.start()
+            new = Sleeper(harness.broker, partial(take_over, harness, fresh)).go(until=step)
+            late = Sleeper(harness.broker, lambda me, old=old: old.attempt(me.faults()).work()).go(until=asleep)
+            new.go()
+            late.go()
+            assert new.error is None, (step, asleep, new.error)
+            assert_exact(harness, (step, asleep, late.error))
+
+
+def take_over(harness, fresh, me):
+    successor = Process(harness.ground(), harness.clock, me.faults())
+    successor.start(fresh)
+    successor.work()
+
+
+def takeover_points(plan, fresh):
+    harness = prepared(plan)
+    harness.process().start()
+    harness.process().start(fresh)
+    return harness.faults.points
 
 
 ANSWERED = ("/answer",)
@@ -317,38 +406,20 @@ def test_a_transaction_that_kafka_gave_up_ends_the_attempt_and_the_next_one_goes
         assert_exact(harness, (k, points[k - 1]))
 
 
-def test_starting_over_leaves_old_tasks_no_way_back(plan):
-    """With a new uid, too, the register changes before the old ids are fenced."""
-    harness = prepared(plan)
-    old = harness.process()
-    old.start()
-    driver = Driver(MemoryClients(harness.broker), "proof")
-    uid = driver.registration.uid
-    driver.start_over()
-    assert driver.registration.uid != uid
-    with pytest.raises(Superseded, match="layout 2 is in force"):
-        old.attempt(Faults()).work()
-    assert harness.sink("out") == []
-
-
 def test_a_crash_while_starting_over_forgets_nobody(plan):
-    """Whatever the driver had done: the old task, asleep at its first commit, never commits after the new one is laid out."""
-    harness = prepared(plan)
-    harness.process().start()
-    faults = Faults()
-    Driver(MemoryClients(harness.broker, faults), "proof").start_over()
-    for k in range(1, len(faults.points) + 1):
+    """Whatever the driver had done: the old task, asleep before its first commit, never commits once the new ones are laid out."""
+    for k in range(1, len(takeover_points(plan, fresh=True)) + 1):
         harness = prepared(plan)
-        process = harness.process()
-        process.start()
+        old = harness.process()
+        old.start()
 
-        def start_over_twice(broker=harness.broker, harness=harness, k=k):
+        def start_over_twice(harness=harness, k=k):
             with pytest.raises(Crash):
-                Driver(MemoryClients(broker, Faults(crash_at=k)), "proof").start_over()
-            Driver(MemoryClients(broker), "proof").start_over()
-            harness.run()
+                Process(harness.ground(), harness.clock, Faults(crash_at=k)).start(fresh=True)
+            new = harness.process()
+            new.start(fresh=True)
+            new.work()
 
-        old = process.attempt(Interrupted({40: start_over_twice}))
         with pytest.raises((Superseded, Aborted)):
-            old.work()
+            old.attempt(Interrupted({30: start_over_twice})).work()
         assert_exact(harness, k)

@@ -45,11 +45,12 @@ class Letter:
     topic: str
     partition: int
     source_offset: int
+    truncated: bool
 
     @property
-    def came_from_topic(self) -> bool:
-        """Rows of a list or rate source have no topic to go back to."""
-        return bool(self.topic) and not self.topic.startswith(GENERATED)
+    def can_go_back(self) -> bool:
+        """Rows of a list or rate source have no topic to go back to, and a value that was cut is not the record any more."""
+        return bool(self.topic) and not self.topic.startswith(GENERATED) and not self.truncated
 
     @property
     def position(self) -> str:
@@ -77,7 +78,7 @@ class Letters:
         done = self.replayed()
         for letter in self.all():
             reached = max(done.get(each, {}).get(letter.place[1], 0) for each in (EVERY, letter.operator))
-            if letter.offset >= reached or not letter.came_from_topic:
+            if letter.offset >= reached or not letter.can_go_back:
                 yield letter
 
     def replayed(self) -> dict[str, Reached]:
@@ -138,6 +139,7 @@ def _letter(message: Any) -> Letter:
         error=told.get(naming.DEAD_ERROR, b"").decode(errors="replace"),
         topic=told.get(naming.DEAD_TOPIC, b"").decode(errors="replace"),
         partition=_number(told.get(naming.DEAD_PARTITION)),
+        truncated=naming.DEAD_TRUNCATED in told,
         source_offset=_number(told.get(naming.DEAD_OFFSET)),
     )
 

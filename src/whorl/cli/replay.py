@@ -28,11 +28,11 @@ class Replay:
     sent: Counter[str] = field(default_factory=Counter)
     """Records by the topic they went back to."""
     left: int = 0
-    """Records that came from no topic."""
+    """Records that came from no topic, or whose value was cut."""
     reached: Reached = field(default_factory=dict)
 
     def note(self, letter: Letter) -> None:
-        if letter.came_from_topic:
+        if letter.can_go_back:
             self.sent[letter.topic] += 1
             self.reached[letter.place[1]] = letter.offset + 1
         else:
@@ -78,14 +78,14 @@ def _send_back(letters: Letters, operator: str | None, transactions: Transaction
         if operator not in (None, letter.operator):
             continue
         _check(letter, partitions)
-        if letter.came_from_topic:
+        if letter.can_go_back:
             _produce(letter, partitions[letter.topic], transactions)
         done.note(letter)
     return done
 
 
 def _check(letter: Letter, partitions: Mapping[str, int]) -> None:
-    if letter.came_from_topic and letter.topic not in partitions:
+    if letter.can_go_back and letter.topic not in partitions:
         hint = f"create it: whorl topics create {letter.topic}"
         raise WorldError(
             f"nothing was replayed: topic '{letter.topic}' does not exist", hint=hint, code="topic-missing"

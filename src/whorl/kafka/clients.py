@@ -34,6 +34,7 @@ class KafkaClients:
             "bootstrap.servers": self.address,
             "error_cb": _quiet,
             "log.connection.close": False,
+            "socket.nagle.disable": True,
             "logger": _silent,
             "reconnect.backoff.ms": 50,
             "reconnect.backoff.max.ms": 1000,

@@ -8,6 +8,7 @@ to several targets is copied for those that are user code, so that none sees wha
 
 from __future__ import annotations
 
+import itertools
 import linecache
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from whorl.schema import Schema
 Emit = Callable[[Row, Metadata], None]
 _INDENT = "    "
 _MAX_DEPTH = 12
+_FILES = itertools.count(1)
 CHAIN_FILE = "<chain "
 """How the file names of written functions begin; linecache knows their lines, for traces and for `whorl.operators.stuck`."""
 
@@ -263,7 +265,9 @@ class _Writer:
     def _define(self, lines: list[str]) -> str:
         name = self._fresh("run")
         source = "\n".join([f"def {name}(row, metadata):", *lines])
-        exec(compile(source, "<chain>", "exec"), self._scope)
+        file = f"{CHAIN_FILE}{next(_FILES)}>"
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        exec(compile(source, file, "exec"), self._scope)
         return name
 
     def _fan(self, targets: list[tuple[str, str]], names: _Names, depth: int) -> list[str]:

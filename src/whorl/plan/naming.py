@@ -15,6 +15,7 @@ DEAD_ERROR = "whorl-error"
 DEAD_TOPIC = "whorl-topic"
 DEAD_PARTITION = "whorl-partition"
 DEAD_OFFSET = "whorl-offset"
+DEAD_TRUNCATED = "whorl-truncated"
 _ODD = re.compile(r"[^a-zA-Z0-9._-]+")
 _LONGEST = 80
 

@@ -7,7 +7,8 @@ on how the rest is cut.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from whorl.config.settings import Settings
 from whorl.config.spec import KafkaSink, KafkaSource, SinkOptions, SourceOptions
@@ -22,9 +23,9 @@ ROWS = parse_format("rows")
 
 
 def make_plan(graph: StreamGraph, settings: Settings) -> Plan:
-    groups, reasons = _fuse(graph, settings)
+    home, reasons = _fuse(graph, settings)
     prefix = _prefix(graph.name, settings)
-    components = [_component(graph, members, reasons, settings, prefix) for members in groups]
+    components = [_component(graph, share, reasons, settings, prefix) for share in _shares(graph, home, reasons)]
     cuts = [Cut(e.source, e.target, _topic(e, prefix), reason, e.output) for e, reason in reasons.items()]
     dead = settings.dead_letter_topic or naming.dead_letter_topic(graph.name)
     return Plan(graph.name, graph, tuple(components), tuple(cuts), dead, settings)
@@ -43,30 +44,60 @@ def _topic(edge: Edge, prefix: str) -> str:
 # -- what is fused --------------------------------------------------------------------------------------------------------------------
 
 
-def _fuse(graph: StreamGraph, settings: Settings) -> tuple[list[list[str]], dict[Edge, str]]:
-    """Groups of node ids, each one component, and the reason for every edge that is cut."""
+def _fuse(graph: StreamGraph, settings: Settings) -> tuple[dict[str, str], dict[Edge, str]]:
+    """Which nodes are together, by a name for each group, and the reason for every edge that is cut."""
     home = {id: id for id in graph.nodes}
     reasons = {edge: reason for edge in graph.edges if (reason := _asked(graph, edge, settings))}
     for id in graph.order:
         for edge in graph.into(id):
-            if edge in reasons:
+            if edge in reasons or _shared(graph, edge, settings):
                 continue
-            if _waits_for_itself(graph, home, reasons, edge):
-                reasons[edge] = "fused, the component would wait for its own output"
-            else:
+            if not _waits_for_itself(graph, home, reasons, edge):
                 old, new = home[edge.target], home[edge.source]
                 home = {node: new if group == old else group for node, group in home.items()}
-    groups: dict[str, list[str]] = {}
-    for id in graph.order:
-        groups.setdefault(home[id], []).append(id)
-    return [
-        members for members in groups.values() if any(graph.nodes[m].kind is not Kind.SOURCE for m in members)
-    ], reasons
+            elif _is_inner(graph, edge):
+                reasons[edge] = "fused, the component would wait for its own output"
+    return home, reasons
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one component has of the graph. Sources and sinks may be in several, an edge in memory is in one."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+
+def _shares(graph: StreamGraph, home: dict[str, str], cut: Mapping[Edge, str]) -> list[Share]:
+    edges: dict[str, list[Edge]] = {home[id]: [] for id in graph.order if graph.nodes[id].kind is Kind.OPERATOR}
+    for edge in graph.edges:
+        if edge not in cut:
+            inner = edge.target if graph.nodes[edge.target].kind is Kind.OPERATOR else edge.source
+            edges.setdefault(home[inner], []).append(edge)
+    return [Share(_nodes(graph, home, group, own), tuple(own)) for group, own in edges.items()]
+
+
+def _nodes(graph: StreamGraph, home: dict[str, str], group: str, edges: list[Edge]) -> tuple[Node, ...]:
+    ends = {id for edge in edges for id in (edge.source, edge.target)}
+    nodes = (graph.nodes[id] for id in graph.order if id in ends or home[id] == group)
+    return tuple(node for node in nodes if node.id in ends or node.kind is Kind.OPERATOR)
+
+
+def _is_inner(graph: StreamGraph, edge: Edge) -> bool:
+    """Whether it leads from operator to operator; at the others a component reads or writes what is outside."""
+    return all(graph.nodes[id].kind is Kind.OPERATOR for id in (edge.source, edge.target))
+
+
+def _shared(graph: StreamGraph, edge: Edge, settings: Settings) -> bool:
+    """Whether an operator that is to be alone has this source or sink in common with others."""
+    operators = [graph.nodes[id] for id in (edge.source, edge.target) if graph.nodes[id].kind is Kind.OPERATOR]
+    alone = settings.edges == "topics" or any(node.isolate for node in operators)
+    return bool(operators) and alone and not _is_inner(graph, edge)
 
 
 def _asked(graph: StreamGraph, edge: Edge, settings: Settings) -> str:
     ends = graph.nodes[edge.source], graph.nodes[edge.target]
-    if any(node.kind is not Kind.OPERATOR for node in ends):
+    if not _is_inner(graph, edge):
         return ""
     if edge.topic:
         return "via: topic"
@@ -76,35 +107,36 @@ def _asked(graph: StreamGraph, edge: Edge, settings: Settings) -> str:
     return "edges: topics" if settings.edges == "topics" else ""
 
 
-def _waits_for_itself(graph: StreamGraph, home: dict[str, str], cut: dict[Edge, str], edge: Edge) -> bool:
-    """Whether another way from source to target leaves their groups and so goes through a topic."""
-    start, end = home[edge.source], home[edge.target]
-    if start == end:
-        return False
+def _waits_for_itself(graph: StreamGraph, home: dict[str, str], cut: Mapping[Edge, str], edge: Edge) -> bool:
+    """Whether, with both ends together, something would leave the component through a topic and come back to it."""
+    one, other = home[edge.source], home[edge.target]
+    return one != other and (_leads(graph, home, cut, one, other) or _leads(graph, home, cut, other, one))
+
+
+def _leads(graph: StreamGraph, home: dict[str, str], cut: Mapping[Edge, str], start: str, end: str) -> bool:
+    """Whether a way that begins with a topic leads from one group to the other."""
+    inner = [edge for edge in graph.edges if _is_inner(graph, edge)]
+    ahead = [home[edge.target] for edge in inner if edge in cut and home[edge.source] == start]
     seen: set[str] = set()
-    ahead = [home[e.target] for e in graph.edges if e in cut and home[e.source] == start]
     while ahead:
         group = ahead.pop()
         if group == end:
             return True
         if group not in seen:
             seen.add(group)
-            ahead += [home[e.target] for e in graph.edges if home[e.source] == group and home[e.target] != group]
+            ahead += [home[edge.target] for edge in inner if home[edge.source] == group != home[edge.target]]
     return False
 
 
 # -- one component --------------------------------------------------------------------------------------------------------------------
 
 
-def _component(
-    graph: StreamGraph, members: list[str], cut: Iterable[Edge], settings: Settings, prefix: str
-) -> Component:
-    nodes = [graph.nodes[id] for id in members]
+def _component(graph: StreamGraph, share: Share, cut: Iterable[Edge], settings: Settings, prefix: str) -> Component:
+    nodes, inside = share.nodes, share.edges
     operators = tuple(node for node in nodes if node.kind is Kind.OPERATOR)
-    edges_cut = set(cut)
-    inside = [e for e in graph.edges if e not in edges_cut and e.target in members]
-    arriving = [e for e in edges_cut if e.target in members]
-    leaving = [e for e in edges_cut if e.source in members]
+    members = {node.id for node in operators}
+    arriving = [e for e in cut if e.target in members]
+    leaving = [e for e in cut if e.source in members]
     inputs = [_source_input(node) for node in nodes if node.kind is Kind.SOURCE]
     inputs += [_edge_input(graph, e, _topic(e, prefix)) for e in _in_order(graph, arriving)]
     outputs = [_sink_output(graph, node) for node in nodes if node.kind is Kind.SINK]

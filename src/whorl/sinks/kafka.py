@@ -70,8 +70,9 @@ def key_bytes(value: Any) -> bytes | None:
 
 def dead_letter(topic: str, message: Message, operator: str, error: str, limit: int) -> Entry:
     """The record as it came, with what failed and where in its headers; too large for the topic, its first 64 KB."""
-    value = message.value()
+    value, cut = message.value(), []
     if value is not None and len(value) + _OVERHEAD + len(error) > limit:
+        cut = [(naming.DEAD_TRUNCATED, str(len(value)).encode())]
         value = value[:_LONGEST_DEAD_VALUE]
     reasons: Headers = [
         (naming.DEAD_OPERATOR, operator.encode()),
@@ -80,5 +81,5 @@ def dead_letter(topic: str, message: Message, operator: str, error: str, limit: 
         (naming.DEAD_PARTITION, str(message.partition()).encode()),
         (naming.DEAD_OFFSET, str(message.offset()).encode()),
     ]
-    headers = [*(message.headers() or []), *reasons]
+    headers = [*(message.headers() or []), *reasons, *cut]
     return (topic, value, message.key(), BY_KEY, None, None, max(message.timestamp()[1], 0), headers)

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 from whorl.errors import Finding, PreflightFailed
 from whorl.jvm.java import find_java
+from whorl.plan.explain import SPARE_SLOTS
 from whorl.spark.noise import filtered_stderr
 
-SPARE_SLOTS = 2
 _TASK_FAILURES = 10_000
 """Spark itself never gives up on a task: the restart strategy does."""
 _LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?$")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from confluent_kafka import OFFSET_BEGINNING, TopicPartition
+from confluent_kafka import TopicPartition
 
 from whorl.kafka.clients import Clients
 from whorl.plan import naming
@@ -88,8 +88,8 @@ class OrderReader:
 
     def __init__(self, clients: Clients, me: Address) -> None:
         self._me = me
-        self._consumer = clients.consumer()
-        self._consumer.assign([TopicPartition(naming.control_topic(me.pipeline), 0, OFFSET_BEGINNING)])
+        self._consumer = clients.consumer(**{"auto.offset.reset": "earliest"})
+        self._consumer.assign([TopicPartition(naming.control_topic(me.pipeline), 0, 0)])
 
     def next(self, timeout: float) -> Order | None:
         """The next order for us, or None when none came in time."""

@@ -31,9 +31,11 @@ class Process:
         self._driver: Driver | None = None
         self._layouts: dict[str, Layout] = {}
 
-    def start(self) -> None:
-        """Takes the pipeline over and lays it out anew: whoever worked on it before is fenced."""
+    def start(self, fresh: bool = False) -> None:
+        """Takes the pipeline over and lays it out anew: whoever worked on it before is fenced. `fresh` forgets its positions."""
         self._driver = Driver(self.clients, self._ground.plan.pipeline)
+        if fresh:
+            self._driver.start_over()
         self._ground.make_changelogs(self._driver.registration.uid)
         self._layouts = self._driver.lay_out(self._ground.wanted())
 

@@ -2,7 +2,8 @@
 
 `compile_expression` turns text into the source of one Python function and compiles it: nothing is interpreted per row, null checks
 stand inline, constants are computed once. The law: for every expression that compiles, and every row, the result is the one
-that Spark 4.2 gives in ANSI mode (its default) with session time zone UTC, or both raise. What cannot keep it is refused.
+that Spark 4.2 gives in ANSI mode (its default) with session time zone UTC, or both raise. What cannot keep it is refused. (Two
+exceptions: Spark's optimizer may drop or reorder a part that would raise, as in `x / 0 = 1 OR true`; dates end with the year 9999 here.)
 
 The subset: literals; columns, with backticks too, `a.b`, `a[0]`, `m['k']`; + - * / % div; = == != <> < <= > >= <=>; AND OR NOT;
 IS [NOT] NULL, TRUE, FALSE; IS [NOT] DISTINCT FROM; [NOT] IN, BETWEEN, LIKE, ILIKE, RLIKE; CASE; CAST, TRY_CAST and `::`; `||`; and

@@ -8,7 +8,7 @@ from typing import Any
 from whorl.operators.expressions import types
 from whorl.operators.expressions.casts import cast
 from whorl.operators.expressions.errors import ExpressionError
-from whorl.operators.expressions.logic import booleans, choose, coalesce, common, null_if
+from whorl.operators.expressions.logic import booleans, choose, coalesce, common, is_null, negation, null_if
 from whorl.operators.expressions.registry import register
 from whorl.operators.expressions.types import UNKNOWN, VOID
 from whorl.operators.expressions.value import NULL, Emitter, Value, null
@@ -145,9 +145,9 @@ def _if(emitter: Emitter, args: Sequence[Value]) -> Value:
 
 @register("isnull(value) -> boolean", "Whether it is null.", 1)
 def _isnull(emitter: Emitter, args: Sequence[Value]) -> Value:
-    return Value(f"({args[0].code} is None)", "boolean", nullable=False)
+    return is_null(emitter, args[0])
 
 
 @register("isnotnull(value) -> boolean", "Whether it is not null.", 1)
 def _isnotnull(emitter: Emitter, args: Sequence[Value]) -> Value:
-    return Value(f"({args[0].code} is not None)", "boolean", nullable=False)
+    return negation(emitter, is_null(emitter, args[0]))

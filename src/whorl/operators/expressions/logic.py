@@ -164,7 +164,9 @@ def coalesce(emitter: Emitter, values: Sequence[Value]) -> Value:
     kind = common(values, "coalesce")
     if kind == UNKNOWN:
         return Value("None", UNKNOWN)
-    *firsts, last = (cast(emitter, value, kind) for value in values)
+    given = [cast(emitter, value, kind) for value in values]
+    sure = next((at for at, value in enumerate(given) if not value.nullable), len(given) - 1)
+    *firsts, last = given[: sure + 1]
     code = last.code
     for value in reversed(firsts):
         computed, after = emitter.bind(value)
@@ -180,4 +182,5 @@ def null_if(emitter: Emitter, value: Value, other: Value) -> Value:
         return null(VOID)
     code, bound = emitter.bind(value)
     equal = compare(emitter, "=", bound, other)
-    return Value(f"(None if {code} is None or {equal.code} else {bound.code})", value.type)
+    check = f"{code} is None or " if value.nullable or not value.simple else ""
+    return Value(f"(None if {check}{equal.code} else {bound.code})", value.type)

@@ -120,7 +120,14 @@ def concat(emitter: Emitter, args: Sequence[Value]) -> Value:
     texts = [implicit(emitter, arg, "string", "concat") for arg in args]
     if not texts:
         return emitter.literal("", "string")
-    return emitter.apply(texts, lambda *codes: " + ".join(codes), "string")
+    if all(text.simple for text in texts[1:]):
+        return emitter.apply(texts, lambda *codes: " + ".join(codes), "string")
+    # Spark computes all parts before it looks for a null, so an error behind a null is an error.
+    return emitter.call_with_nulls(_joined, texts, "string", nullable=any(text.nullable for text in texts))
+
+
+def _joined(*parts: str | None) -> str | None:
+    return None if None in parts else "".join(parts)  # type: ignore[arg-type]
 
 
 @register("concat_ws(separator, value, …) -> string", "Joined by a separator; nulls are left out.", 1, None)

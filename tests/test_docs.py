@@ -1,0 +1,185 @@
+"""The documentation says what is true: pages made from code are current, links lead somewhere, names exist, pipelines check."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import typer
+from docs.codes import COMMANDS, GENERAL, PREFLIGHT, RUNNING, TESTING
+from docs.reference import EXAMPLES, WITHOUT_EFFECT
+
+from whorl.cli.main import VERBS
+from whorl.config.codes import CODES
+from whorl.config.loader import load
+from whorl.config.settings import Settings
+from whorl.graph.check import check
+from whorl.operators.registry import OPERATORS
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "whorl"
+PAGES = sorted(
+    [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "examples" / "README.md", *(ROOT / "docs").glob("*.md")]
+)
+DECLARATIVE = ("config", "graph", "operators", "formats")
+"""Parts whose codes are those of `check`."""
+LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def by_name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@cache
+def trees() -> dict[Path, ast.Module]:
+    return {file: ast.parse(file.read_text("utf-8")) for file in sorted(SOURCE.rglob("*.py"))}
+
+
+def names_in(tree: ast.AST) -> Iterator[str]:
+    """`f`, `C` and `C.m` of all functions and classes, and assigned names."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+            yield from (f"{node.name}.{inner}" for inner in names_in(node))
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def test_pages_made_from_code_are_current() -> None:
+    done = subprocess.run([sys.executable, "-m", "docs.generate", "--check"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=by_name)
+def test_links_lead_to_files_and_to_names_defined_there(page: Path) -> None:
+    for text, target in LINK.findall(page.read_text("utf-8")):
+        if target.startswith(("http", "#")):
+            continue
+        file = (page.parent / target.partition("#")[0]).resolve()
+        assert file.exists(), f"{text}: {target}"
+        if file.suffix == ".py" and text.startswith("`") and not text.endswith(".py`"):
+            assert text.strip("`") in set(names_in(trees()[file])), f"{file} defines no {text}"
+
+
+def test_the_life_of_a_record_passes_every_stage() -> None:
+    text = (ROOT / "docs" / "life-of-a-record.md").read_text("utf-8")
+    stages = {Path(target).parts[3] for _, target in LINK.findall(text) if target.startswith("../src/whorl/")}
+    assert {
+        "cli",
+        "config",
+        "graph",
+        "plan",
+        "jobs",
+        "spark",
+        "tasks",
+        "operators",
+        "formats",
+        "sinks",
+        "kafka",
+    } <= stages
+
+
+def codes_in(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            given = [keyword.value for keyword in node.keywords if keyword.arg == "code"]
+            given += node.args[:1] if isinstance(node.func, ast.Name) and node.func.id == "Finding" else []
+            yield from (value.value for value in given if isinstance(value, ast.Constant))
+        elif isinstance(node, ast.ClassDef):
+            fields = [
+                each for each in node.body if isinstance(each, ast.Assign) and ast.unparse(each.targets[0]) == "code"
+            ]
+            yield from (ast.literal_eval(field.value) for field in fields)
+
+
+def test_every_code_is_documented_and_no_other() -> None:
+    told = {*PREFLIGHT, *RUNNING, *COMMANDS, *TESTING, *GENERAL}
+    parts = {file: file.relative_to(SOURCE).parts[0] for file in trees()}
+    elsewhere = {code for file, tree in trees().items() if parts[file] not in DECLARATIVE for code in codes_in(tree)}
+    declarative = {code for file, tree in trees().items() if parts[file] in DECLARATIVE for code in codes_in(tree)}
+    assert elsewhere == told
+    assert declarative <= set(CODES)
+
+
+def test_settings_without_effect_are_those_that_nothing_reads() -> None:
+    read = {
+        node.attr
+        for file, tree in trees().items()
+        if file.relative_to(SOURCE).parts[0] != "config"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and "settings" in ast.unparse(node.value)
+    }
+    assert set(Settings.model_fields) - read == set(WITHOUT_EFFECT)
+
+
+def test_every_operator_has_an_example() -> None:
+    assert set(EXAMPLES) == set(OPERATORS)
+
+
+@pytest.mark.parametrize("type", EXAMPLES)
+def test_the_example_of_an_operator_checks(type: str, tmp_path: Path) -> None:
+    columns = "{account: string, amount: double, country: string, tags: array<string>}"
+    outputs = [".large", ".small"] if type == "branch" else [""]
+    id = re.search(r"id: (\w+)", EXAMPLES[type])[1]  # type: ignore[index]
+    other = "  refunds: {type: kafka, topic: refunds}\n" if "refunds" in EXAMPLES[type] else ""
+    (tmp_path / "judging.py").write_text("def judge(row):\n    return row\n")
+    (tmp_path / "p.yaml").write_text(
+        f"sources:\n  payments: {{type: kafka, topic: payments, schema: {columns}}}\n{other}"
+        f"operators:\n  - {EXAMPLES[type]}\n"
+        f"sinks: {{out: {{type: list, from: [{', '.join(id + output for output in outputs)}]}}}}\n"
+    )
+    assert check(load(tmp_path / "p.yaml")) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=by_name)
+def test_whole_pipelines_in_pages_check(page: Path, tmp_path: Path) -> None:
+    (tmp_path / "advice.py").write_text((ROOT / "examples" / "greenhouse" / "advice.py").read_text())
+    for language, text in BLOCK.findall(page.read_text("utf-8")):
+        if language == "yaml" and "sources:" in text:
+            (tmp_path / "p.yaml").write_text(text)
+            assert check(load(tmp_path / "p.yaml")) == []
+
+
+def test_the_readme_shows_the_example_as_it_is() -> None:
+    blocks = dict(BLOCK.findall((ROOT / "README.md").read_text("utf-8")))
+    assert blocks["yaml"] == (ROOT / "examples" / "greenhouse" / "pipeline.yaml").read_text()
+    assert blocks["python"] == (ROOT / "examples" / "greenhouse" / "advice.py").read_text()
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """`whorl …` in code, as words up to a comment or the end of its code."""
+    text = page.read_text("utf-8")
+    quoted = [text[match.start(1) : match.end(1)] for match in re.finditer(r"`(whorl [^`\n]+)`", text)]
+    lines = re.findall(
+        r"^(?:    |\$ |.*\| )?(whorl [^\n]+)", "\n".join(block for _, block in BLOCK.findall(text)), re.MULTILINE
+    )
+    for command in (*quoted, *lines):
+        yield command.partition("#")[0].split()[1:]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=by_name)
+def test_commands_in_pages_exist(page: Path) -> None:
+    for verb, *rest in commands(page):
+        if not verb.startswith("-") and verb.isalpha() and verb.islower():
+            assert verb in VERBS, f"whorl {verb} {rest}"
+            known = options_of(verb)
+            assert not [word for word in rest if word.startswith("--") and word.split("=")[0] not in known], (
+                verb,
+                rest,
+            )
+
+
+@cache
+def options_of(verb: str) -> set[str]:
+    command = typer.main.get_command(import_module(f"whorl.cli.{verb}").app)
+    below = list(getattr(command, "commands", {}).values())
+    return {option for each in (command, *below) for parameter in each.params for option in parameter.opts} | {"--help"}
