@@ -205,9 +205,9 @@ def test_a_zombie_adds_nothing(plan):
     for k, point in enumerate(undisturbed(plan), 1):
         harness = prepared(plan)
         sleep_while(harness, {k: harness.run}, hold=k % 2 == 0)
+        if k % 10 == 0:
+            harness.run()
         assert_exact(harness, (k, point))
-        harness.run()
-        assert_exact(harness, (k, point, "and once more"))
 
 
 @pytest.mark.parametrize(("later", "stride"), [(13, 1), (40, 3)])
@@ -328,9 +328,8 @@ class Sleeper:
 @pytest.mark.parametrize("fresh", [False, True])
 def test_a_late_retry_at_any_moment_of_the_takeover(plan, fresh):
     """While the new driver takes over, step by step, Spark's old driver starts a task again; that one sleeps in turn."""
-    first_commit = undisturbed(plan)[len(driver_points(plan)) :].index("producer.commit_transaction")
     for step in range(1, len(takeover_points(plan, fresh)) + 1):
-        for asleep in (9, 12, first_commit):
+        for asleep in (9, 12, first_commit(plan)):
             harness = prepared(plan)
             old = harness.process()
             old.start()
@@ -346,6 +345,11 @@ def take_over(harness, fresh, me):
     successor = Process(harness.ground(), harness.clock, me.faults())
     successor.start(fresh)
     successor.work()
+
+
+def first_commit(plan):
+    """The last point of an attempt at which it has done nothing that lasts."""
+    return undisturbed(plan)[len(driver_points(plan)) :].index("producer.commit_transaction")
 
 
 def takeover_points(plan, fresh):
@@ -421,5 +425,5 @@ def test_a_crash_while_starting_over_forgets_nobody(plan):
             new.work()
 
         with pytest.raises((Superseded, Aborted)):
-            old.attempt(Interrupted({30: start_over_twice})).work()
+            old.attempt(Interrupted({first_commit(plan): start_over_twice})).work()
         assert_exact(harness, k)

@@ -18,6 +18,7 @@ from whorl.graph.user_code import user_modules
 from whorl.operators.record import Row
 from whorl.plan.plan import Component, Input, Output, OutputKind, Plan
 from whorl.plan.planner import make_plan
+from whorl.schema import Schema
 from whorl.testing.clock import ManualClock
 from whorl.testing.ground import Ground, survey
 from whorl.testing.memory import Entry, Faults, MemoryBroker, MemoryClients
@@ -75,6 +76,10 @@ class PipelineHarness:
             key, headers = key_of(given, input.source.key), list((given.headers or {}).items())
             producer.produce(name, encode(given), key, timestamp=given.timestamp or 0, headers=headers)
         producer.flush()
+
+    def schema(self, source: str) -> Schema | None:
+        """The columns of a source's rows; None where they are not known."""
+        return self._input(source).schema
 
     def _input(self, source: str) -> Input:
         inputs = {i.id: i for component in self.plan.components for i in component.inputs if i.source is not None}
