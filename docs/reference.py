@@ -20,10 +20,10 @@ from whorl.operators.expressions import FUNCTIONS
 from whorl.operators.expressions.registry import REPLAY
 from whorl.operators.operator import ErrorPolicy
 from whorl.schema import ALIASES, UNKNOWN
+from whorl.testing.cases import Case, CaseFile, ExpectedDead
 
 WITHOUT_EFFECT = {
     "task_managers": "accepted; has no effect yet",
-    "log_level": "accepted; has no effect yet",
 }
 """Settings that nothing reads yet."""
 
@@ -127,11 +127,19 @@ form calls `add`. `config.yaml` holds the keys below and any setting.
 
 """
 
+_CASES = """\
+## Test cases
+
+`whorl test pipeline.yaml` runs the cases in `pipeline.test.yaml` and in `tests/*.yaml` beside it, through the same task loop as on Spark, with a broker in
+memory. [The greenhouse's](../examples/greenhouse/pipeline.test.yaml) are an example. In Python, `whorl.testing.PipelineHarness` does the same.
+
+"""
+
 
 def page() -> str:
     return "\n".join(
         [_HEAD, *_file(), _EDGES + table(Link, notes=_LINK_NOTES), *_sources(), *_operators(), *_sinks(), *_formats(), *_errors(), *_types(), *_sql(),
-         *_settings(), _SHORT + table(ShortConfig)]
+         *_settings(), _SHORT + table(ShortConfig), *_cases()]
     )  # fmt: skip
 
 
@@ -219,6 +227,14 @@ def _settings() -> Iterator[str]:
     yield _SETTINGS + table(Settings, notes=WITHOUT_EFFECT)
     yield "`restart`:\n"
     yield table(Restart)
+
+
+def _cases() -> Iterator[str]:
+    yield _CASES + table(CaseFile)
+    yield "A case:\n"
+    yield table(Case)
+    yield "Each of `expect_dead`:\n"
+    yield table(ExpectedDead)
 
 
 def _told(model: type) -> str:

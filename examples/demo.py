@@ -25,7 +25,9 @@ def whorl(*arguments: str, shown: bool = True) -> str:
     if shown:
         console.print(f"\n[bold cyan]$ whorl {' '.join(arguments)}[/]")
     output = None if shown else subprocess.PIPE
-    return subprocess.run([sys.executable, "-m", "whorl", *arguments], check=True, text=True, stdout=output).stdout or ""
+    return (
+        subprocess.run([sys.executable, "-m", "whorl", *arguments], check=True, text=True, stdout=output).stdout or ""
+    )
 
 
 def rows(topic: str, address: str) -> list[dict[str, object]]:

@@ -67,6 +67,12 @@ def test_greenhouse_in_memory() -> None:
     assert harness.sink("screen") == harness.sink("advice")
 
 
+def test_the_cases_of_greenhouse_pass() -> None:
+    command = [sys.executable, "-m", "whorl", "test", "pipeline.yaml"]
+    done = subprocess.run(command, cwd=EXAMPLES / "greenhouse", capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "3 passed, 0 failed", done.stdout + done.stderr
+
+
 def test_short_form_in_memory() -> None:
     harness = PipelineHarness(EXAMPLES / "short" / "processors.yaml")
     harness.send("source", [{"value": "1"}, {"value": "41"}])

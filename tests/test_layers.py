@@ -33,7 +33,7 @@ OWNERS = {
     "typer": ("whorl.cli",),
     "rich": ("whorl.cli",),
     "watchfiles": ("whorl.cli",),
-    "yaml": ("whorl.config", "whorl.testing"),
+    "yaml": ("whorl.config",),
     "sqlglot": ("whorl.operators.expressions",),
     "fastavro": ("whorl.formats",),
     "pandas": (),

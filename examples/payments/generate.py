@@ -18,5 +18,7 @@ def payments(count: int, seed: int = 7):
 
 
 if __name__ == "__main__":
-    for payment in payments(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000, int(sys.argv[2]) if len(sys.argv) > 2 else 7):
+    for payment in payments(
+        int(sys.argv[1]) if len(sys.argv) > 1 else 20_000, int(sys.argv[2]) if len(sys.argv) > 2 else 7
+    ):
         print(json.dumps(payment))

@@ -8,4 +8,9 @@ def judge(row: dict) -> dict:
     if not row["account"]:
         raise ValueError("payment has no account")
     score = min(100, int(row["euros"] / 20) + (40 if row["country"] in RISKY else 0))
-    return {"account": row["account"], "euros": row["euros"], "score": score, "verdict": "block" if score >= 80 else "review"}
+    return {
+        "account": row["account"],
+        "euros": row["euros"],
+        "score": score,
+        "verdict": "block" if score >= 80 else "review",
+    }

@@ -29,8 +29,12 @@ def format_duration(seconds: float) -> str:
     """The shortest exact spelling down to a microsecond."""
     for unit, factor in (("d", 86400.0), ("h", 3600.0), ("m", 60.0), ("s", 1.0), ("ms", 1e-3)):
         if seconds >= factor and abs(seconds / factor - round(seconds / factor, 3)) < 1e-9:
-            return f"{seconds / factor:g}{unit}"
-    return f"{seconds * 1e6:g}us" if seconds else "0s"
+            return f"{_plain(seconds / factor)}{unit}"
+    return f"{_plain(seconds * 1e6)}us" if seconds else "0s"
+
+
+def _plain(number: float) -> str:
+    return f"{round(number, 3):.3f}".rstrip("0").rstrip(".")
 
 
 def format_size(size: float) -> str:

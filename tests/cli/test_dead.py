@@ -134,7 +134,10 @@ def test_rows_of_a_source_that_is_no_topic_stay(kafka: Whorl, topic: MakeTopic, 
     bury(dead, "@trial", None, "row")
     bury(dead, source, None, "fine")
     for sent in (f"1 record went back to '{source}'\n", ""):
-        assert kafka("dead", "replay", dead)[1] == f"{sent}1 record cannot go back: of a source that is no topic, or too large to be kept whole\n"
+        assert (
+            kafka("dead", "replay", dead)[1]
+            == f"{sent}1 record cannot go back: of a source that is no topic, or too large to be kept whole\n"
+        )
     assert "@trial/0/7" in kafka("dead", "list", dead)[1]
 
 

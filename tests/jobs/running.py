@@ -63,7 +63,12 @@ class Running:
     def __init__(self, file: Path, address: str, *arguments: str) -> None:
         command = [sys.executable, "-m", "whorl", "run", str(file), "--broker", address, *arguments]
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True, cwd=file.parent
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            cwd=file.parent,
         )
         self.lines: list[str] = []
         threading.Thread(target=self._read, daemon=True).start()
@@ -79,7 +84,9 @@ class Running:
 
     @property
     def jvm(self) -> int:
-        return next(pid for pid in children(self.process.pid) if "org.apache.spark.deploy.SparkSubmit" in command_of(pid))
+        return next(
+            pid for pid in children(self.process.pid) if "org.apache.spark.deploy.SparkSubmit" in command_of(pid)
+        )
 
     @property
     def daemon(self) -> int:
@@ -118,7 +125,13 @@ class Feed:
         self.counts: dict[str, int] = defaultdict(int)
         self._topic = topic
         self._producer = Producer(
-            {"bootstrap.servers": address, "partitioner": "murmur2_random", "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
+            {
+                "bootstrap.servers": address,
+                "partitioner": "murmur2_random",
+                "enable.idempotence": True,
+                "linger.ms": 5,
+                "log_level": 0,
+            }
         )
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)

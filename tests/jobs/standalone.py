@@ -23,7 +23,15 @@ class StandaloneCluster:
         self._taken: set[int] = set()
         port, self._ui = self._port(), self._port()
         self.master = f"spark://127.0.0.1:{port}"
-        self._start("org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(self._ui))
+        self._start(
+            "org.apache.spark.deploy.master.Master",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--webui-port",
+            str(self._ui),
+        )
         for n in range(workers):
             place = ("--cores", "4", "--memory", "1g", "--work-dir", str(folder / f"work-{n}"), "--host", "127.0.0.1")
             self._start("org.apache.spark.deploy.worker.Worker", *place, "--webui-port", str(self._port()), self.master)
@@ -39,7 +47,12 @@ class StandaloneCluster:
         assert spec and spec.origin
         jars = Path(spec.origin).parent / "jars"
         command = [str(find_java().executable), "-Xmx256m", "-cp", f"{jars}/*", main, *arguments]
-        environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(jars.parent)}
+        environment = {
+            **os.environ,
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_HOME": str(jars.parent),
+        }
         log = (self._folder / f"{main.rsplit('.', 1)[1]}-{len(self._processes)}.log").open("wb")
         self._processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
 

@@ -22,7 +22,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneClus
 
 
 def test_user_code_runs_on_executors_and_survives_one(
-    broker: Broker, cluster: StandaloneCluster, whorl_run: Callable[..., Running], topic: Callable[..., str], tmp_path: Path
+    broker: Broker,
+    cluster: StandaloneCluster,
+    whorl_run: Callable[..., Running],
+    topic: Callable[..., str],
+    tmp_path: Path,
 ) -> None:
     source, sink = topic(4), topic(4)
     (tmp_path / "shipped.py").write_text("def mark(row):\n    return {**row, 'marked': True}\n")
@@ -39,7 +43,9 @@ def test_user_code_runs_on_executors_and_survives_one(
 
     def grows() -> None:
         before = count_committed(broker.address, sink)
-        eventually(lambda: count_committed(broker.address, sink) > before, within=90, what=f"more output; {running.output}")
+        eventually(
+            lambda: count_committed(broker.address, sink) > before, within=90, what=f"more output; {running.output}"
+        )
 
     grows()
     os.kill(eventually(cluster.executors)[0], signal.SIGKILL)

@@ -92,7 +92,9 @@ def test_the_broker_dies_and_comes_back(broker: Broker, whorl_run: Start, forwar
     finish(broker, whorl_run, forward, feed)
 
 
-def test_a_hung_task_is_replaced_and_writes_nothing_when_it_wakes(broker: Broker, whorl_run: Start, forward: Forward) -> None:
+def test_a_hung_task_is_replaced_and_writes_nothing_when_it_wakes(
+    broker: Broker, whorl_run: Start, forward: Forward
+) -> None:
     file, source, sink = forward
     feed = Feed(broker.address, source).start()
     running = whorl_run(file, "--set", "heartbeat=200ms")

@@ -16,7 +16,9 @@ from whorl.jvm.java import find_java
 
 
 def kcat(broker: Broker, *arguments: str, given: str = "") -> str:
-    done = subprocess.run(["kcat", "-b", broker.address, *arguments], input=given, text=True, capture_output=True, check=True)
+    done = subprocess.run(
+        ["kcat", "-b", broker.address, *arguments], input=given, text=True, capture_output=True, check=True
+    )
     return done.stdout
 
 
@@ -24,7 +26,17 @@ def describe(broker: Broker, group: str) -> dict[int, list[str]]:
     """Rows of `kafka-consumer-groups --describe` by partition."""
     classpath = ":".join(map(str, resolve(TOOLS)))
     main = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-    command = [str(find_java().executable), "-cp", classpath, main, "--bootstrap-server", broker.address, "--describe", "--group", group]
+    command = [
+        str(find_java().executable),
+        "-cp",
+        classpath,
+        main,
+        "--bootstrap-server",
+        broker.address,
+        "--describe",
+        "--group",
+        group,
+    ]
     lines = subprocess.run(command, text=True, capture_output=True, check=True).stdout.splitlines()
     return {int(cells[2]): cells for line in lines if (cells := line.split()) and cells[0] == group}
 
@@ -38,7 +50,9 @@ def test_kcat_and_consumer_group_command(
     kcat(broker, "-P", "-t", source, "-K", "\t", "-H", "origin=kcat", "-X", "partitioner=murmur2_random", given=written)
     assert whorl_run(file, "--until-caught-up").wait(90) == 0
 
-    lines = kcat(broker, "-C", "-t", sink, "-e", "-q", "-X", "isolation.level=read_committed", "-f", "%k %h %s\n").splitlines()
+    lines = kcat(
+        broker, "-C", "-t", sink, "-e", "-q", "-X", "isolation.level=read_committed", "-f", "%k %h %s\n"
+    ).splitlines()
     expected = [f'k{n % 3} origin=kcat {{"key":"k{n % 3}","n":{n},"seen":true}}' for n in range(30)]
     for key in ("k0", "k1", "k2"):
         assert [line for line in lines if line.startswith(key)] == [line for line in expected if line.startswith(key)]

@@ -43,7 +43,9 @@ def test_spark_shows_job_tasks_and_attempts(
     assert running.stop() == 0, running.output
 
 
-@pytest.mark.parametrize("open_client", [lambda c: c.consumer(), lambda c: c.producer(), lambda c: c.transactional("id")])
+@pytest.mark.parametrize(
+    "open_client", [lambda c: c.consumer(), lambda c: c.producer(), lambda c: c.transactional("id")]
+)
 def test_clients_of_the_data_path_open_only_in_a_task(open_client: Callable[[TaskClients], Any]) -> None:
     with pytest.raises(WorldError, match="not-in-task"):
         open_client(TaskClients("127.0.0.1:1"))

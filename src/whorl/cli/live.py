@@ -15,19 +15,22 @@ from whorl.jobs.job import Job
 from whorl.tasks.watch import ComponentView
 
 _LINE_EVERY = 5.0
+_RATE_OVER = 3.0
 
 
 class Rates:
-    """Records per second of each component, over the last couple of seconds."""
+    """Records per second of each component, over the last seconds."""
 
     def __init__(self) -> None:
         self._seen: dict[str, list[tuple[float, float]]] = {}
 
-    def of(self, component: str, total: float) -> float:
+    def note(self, component: str, total: float) -> None:
         now = time.monotonic()
-        seen = [(at, count) for at, count in self._seen.get(component, []) if now - at < 3] + [(now, total)]
-        self._seen[component] = seen
-        (first_at, first), (last_at, last) = seen[0], seen[-1]
+        seen = [(at, count) for at, count in self._seen.get(component, []) if now - at < _RATE_OVER]
+        self._seen[component] = [*seen, (now, total)]
+
+    def of(self, component: str) -> float:
+        (first_at, first), (last_at, last) = self._seen[component][0], self._seen[component][-1]
         return max(0.0, last - first) / (last_at - first_at) if last_at > first_at else 0.0
 
 
@@ -57,6 +60,8 @@ class LiveView:
     def show(self, job: Job, rows: dict[str, list[dict[str, Any]]]) -> None:
         for sink, new in rows.items():
             self._show_rows(job, sink, new)
+        for id, view in job.watch.components.items():
+            self._rates.note(id, view.total("read"))
         if self._live:
             self._live.update(self._table(job))
         elif time.monotonic() >= self._line_at:
@@ -93,12 +98,12 @@ class LiveView:
         return table
 
     def _cells(self, id: str, view: ComponentView) -> list[str]:
-        rate = self._rates.of(id, view.total("read"))
+        rate = self._rates.of(id)
         numbers = [f"{rate:,.0f}", *(f"{view.total(name):,.0f}" for name in ("read", "written", "dead", "lag"))]
         return [step(view), str(len(view.tasks)), *numbers, f"{commit_ms(view):.1f}", str(len(view.failures))]
 
     def _line(self, id: str, view: ComponentView) -> str:
-        rate = self._rates.of(id, view.total("read"))
+        rate = self._rates.of(id)
         return (
             f"{id}: {step(view)}, {rate:,.0f} records/s, read {view.total('read'):,.0f}, written {view.total('written'):,.0f}, "
             f"lag {view.total('lag'):,.0f}, commit {commit_ms(view):.1f} ms"

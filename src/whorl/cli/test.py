@@ -33,7 +33,7 @@ def test(
             plan = make_plan(checked(loaded), loaded.settings)
             cases = read_cases(file, plan)
         except CheckFailed as error:
-            typer.echo(str(error), err=True)
+            typer.echo(str(error))
             wrong += 1
             continue
         for located in cases:

@@ -22,7 +22,7 @@ SET = "--set "
 
 
 class Restart(Options):
-    """What follows the failure of a job."""
+    """What follows the failure of a task."""
 
     strategy: Literal["none", "fixed", "exponential"] = Field(
         default="exponential",
@@ -71,7 +71,7 @@ class Settings(Options):
     dead_letter_topic: str | None = Field(default=None, description="where bad records go; without it NAME.dead")
     create_topics: bool = Field(default=True, description="source and sink topics that are missing are created")
     partitions: int = Field(default=4, ge=1, description="of source and sink topics that Whorl creates")
-    restart: Restart = Field(default_factory=Restart, description="what follows the failure of a job")
+    restart: Restart = Field(default_factory=Restart, description="what follows the failure of a task")
     master: str = Field(
         default="local", description="where Spark runs: local (as many threads as needed), local[n], spark://host:port"
     )
@@ -81,9 +81,6 @@ class Settings(Options):
     spark: dict[str, Any] = Field(default_factory=dict, description="passed on to Spark: spark.*")
     py_files: list[str] = Field(default_factory=list, description="Python files and zips that executors need")
     archives: list[str] = Field(default_factory=list, description="archives that executors unpack")
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="the least that is logged"
-    )
 
 
 class Origin(NamedTuple):

@@ -102,6 +102,8 @@ class Job:
             self._fail(
                 WorldError(f"component '{id}' failed again and again: {view.last_error}", hint=hint, code="gave-up")
             )
+        if self.watch.has_failed():
+            self.stop()  # the error itself comes with the end of the Spark job
         self._take_ends()
 
     def _beat(self) -> None:

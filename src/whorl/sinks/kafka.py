@@ -17,8 +17,11 @@ Entry = tuple[str, bytes | None, bytes | None, int, None, None, int, Any]
 Encode = Callable[[Any], bytes | None]
 BY_KEY = -1
 _LONGEST_DEAD_VALUE = 64 << 10
+_LONGEST_DEAD_KEY = 1 << 10
 _OVERHEAD = 512
 """What Kafka adds to a record and its batch, at most."""
+_HEADER = 10
+"""What it adds to a header."""
 
 
 def emitter(
@@ -29,22 +32,29 @@ def emitter(
     make_key = key_maker(output.key) if output.key else None
 
     def emit(row: Row, meta: Metadata) -> None:
-        try:
-            value = encode(row)
-            key = make_key(row) if make_key else meta.key
-            if value is not None and len(value) + len(key or b"") + _OVERHEAD > limit:
-                raise ValueError(f"{len(value)} bytes are too large for topic '{topic}' (max.message.bytes {limit})")
-        except Exception as error:
-            raise StepFailed(output.id, error) from error
         message, headers, timestamp = meta.message, meta.own_headers, meta.own_timestamp
         if headers is UNCHANGED:
             headers = message.headers() if with_headers else None
+        try:
+            value = encode(row)
+            key = make_key(row) if make_key else meta.key
+            size = record_size(value, key, headers)
+            if size > limit:
+                raise ValueError(f"{size} bytes are too large for topic '{topic}' (max.message.bytes {limit})")
+        except Exception as error:
+            raise StepFailed(output.id, error) from error
         if timestamp is UNCHANGED:
             timestamp = message.timestamp()[1]
         partition = BY_KEY if by_key else message.partition() % partitions  # type: ignore[operator]
         append((topic, value, key, partition, None, None, timestamp if timestamp > 0 else 0, headers))
 
     return emit
+
+
+def record_size(value: bytes | None, key: bytes | None, headers: Headers | None) -> int:
+    """What a record takes in Kafka, at most."""
+    size = _OVERHEAD + (0 if value is None else len(value)) + (0 if key is None else len(key))
+    return size + sum(len(name) + len(data or b"") + _HEADER for name, data in headers) if headers else size
 
 
 def key_maker(columns: Sequence[str]) -> Callable[[Row], bytes | None]:
@@ -69,17 +79,19 @@ def key_bytes(value: Any) -> bytes | None:
 
 
 def dead_letter(topic: str, message: Message, operator: str, error: str, limit: int) -> Entry:
-    """The record as it came, with what failed and where in its headers; too large for the topic, its first 64 KB."""
-    value, cut = message.value(), []
-    if value is not None and len(value) + _OVERHEAD + len(error) > limit:
-        cut = [(naming.DEAD_TRUNCATED, str(len(value)).encode())]
-        value = value[:_LONGEST_DEAD_VALUE]
-    reasons: Headers = [
+    """The record as it came, with what failed and where in its headers; too large for the topic, its first 64 KB, and if its own headers
+    or its key are too large, no headers and the start of the key."""
+    value, key, own = message.value(), message.key(), list(message.headers() or [])
+    reasons: list[tuple[str, bytes | None]] = [
         (naming.DEAD_OPERATOR, operator.encode()),
         (naming.DEAD_ERROR, error.encode(errors="replace")[:4096]),
         (naming.DEAD_TOPIC, (message.topic() or "").encode()),
         (naming.DEAD_PARTITION, str(message.partition()).encode()),
         (naming.DEAD_OFFSET, str(message.offset()).encode()),
     ]
-    headers = [*(message.headers() or []), *reasons, *cut]
-    return (topic, value, message.key(), BY_KEY, None, None, max(message.timestamp()[1], 0), headers)
+    if record_size(value, key, [*own, *reasons]) > limit:
+        reasons.append((naming.DEAD_TRUNCATED, str(len(value or b"")).encode()))
+        value = value and value[:_LONGEST_DEAD_VALUE]
+        if record_size(value, key, [*own, *reasons]) > limit:
+            key, own = key and key[:_LONGEST_DEAD_KEY], []
+    return (topic, value, key, BY_KEY, None, None, max(message.timestamp()[1], 0), [*own, *reasons])

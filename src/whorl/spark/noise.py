@@ -14,6 +14,10 @@ _NOISE = (
     b"To adjust logging level use",
     b"WARN NativeCodeLoader",
     b"Picked up JAVA_TOOL_OPTIONS",
+    b"java.util.concurrent.RejectedExecutionException",  # of Spark itself, when a job is cancelled while it stops
+    b"\tat java.base/",
+    b"\tat scala.",
+    b"\tat org.apache.spark.",
 )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -71,7 +72,8 @@ class ComponentJob:
         except Exception as error:
             self.error = error
         finally:
-            shared.destroy()
+            with suppress(Exception):  # the session may be gone already
+                shared.destroy()
 
 
 def run_task(shared: Broadcast[Any], number: int, _: Iterator[int]) -> Iterator[TaskEnd]:

@@ -15,15 +15,18 @@ from whorl.kafka.clients import Clients
 from whorl.kafka.transactions import Aborted, Transactions, translate
 from whorl.sinks.kafka import Entry
 
+_BATCH = 1_000_000
 _LARGEST = 1_000_000_000
 """Sizes are checked against each topic's own limit before; the client's must not come first."""
 
 
 class Outlet:
-    def __init__(self, clients: Clients, transactional_id: str, settings: Settings) -> None:
+    def __init__(self, clients: Clients, transactional_id: str, settings: Settings, smallest: int = _BATCH) -> None:
+        """`smallest` is the least that any topic written takes at once: a batch that is too large is refused as a whole, again and again."""
         timeout = int(settings.transaction_timeout * 1000)
-        sizes = {"message.max.bytes": _LARGEST, "queue.buffering.max.messages": 500_000}
-        batches = {"batch.num.messages": 10_000, "batch.size": 1_000_000, "linger.ms": 2}
+        batch = max(min(smallest, _BATCH), 1)
+        sizes = {"message.max.bytes": _LARGEST, "queue.buffering.max.messages": 500_000, "batch.size": batch}
+        batches = {"batch.num.messages": 10_000, "linger.ms": 2}
         producer = clients.transactional(transactional_id, **{"transaction.timeout.ms": timeout, **sizes, **batches})
         self.transactions = Transactions(producer)
         self._failed: KafkaError | None = None

@@ -80,7 +80,8 @@ class Task:
         """2. In this order a task of an older layout is either fenced by its successor or sees the newer layout."""
         self.figures.step = "joining"
         assignment = self.assignment
-        outlet = Outlet(self.clients, assignment.transactional_id(self.number), assignment.settings)
+        smallest = min(assignment.limits.values())
+        outlet = Outlet(self.clients, assignment.transactional_id(self.number), assignment.settings, smallest)
         outlet.transactions.init()
         registered = read_registration(self.clients, assignment.pipeline)
         if registered is None or registered.uid != assignment.uid:
@@ -221,6 +222,7 @@ class Run:
             except StepFailed as failed:
                 self._move(place, message.offset())
                 if self._failed(place, messages[index:], failed):
+                    self._count(index)
                     break
             if clock() >= self._commit_at:
                 self._move(place, message.offset() + 1)
@@ -228,7 +230,7 @@ class Run:
                 self._begin()
         else:
             self._move(place, messages[-1].offset() + 1)
-        self._count(len(messages))
+            self._count(len(messages))
 
     def _attempt(self, topic: str) -> Callable[[Any], None]:
         """How one record is tried: whole, or nothing of it."""

@@ -91,6 +91,13 @@ class Watch:
         task.status, task.missed, task.attempt = status, 0, status.attempt
         return Skip(**status.stuck) if status.stuck else None
 
+    def has_failed(self) -> bool:
+        """Whether a task ended for good with an error."""
+        tasks = [task for view in self.components.values() for task in view.tasks]
+        return any(
+            task.status is not None and task.status.state == "failed" and not task.status.stuck for task in tasks
+        )
+
     def given_up(self) -> tuple[str, ComponentView] | None:
         """A component that failed more often than its restart strategy allows."""
         allowed = 0 if self._restart.strategy == "none" else self._restart.attempts

@@ -103,7 +103,7 @@ class PipelineHarness:
 
     def run(self) -> None:
         """Until everything sent so far is processed; raises what made the pipeline fail. A second run goes on where the first one ended."""
-        with self._user_modules():
+        with self.user_code():
             process = self.process()
             process.start()
             process.work()
@@ -126,7 +126,8 @@ class PipelineHarness:
         return survey(replace(self.plan, components=components), self.broker, self._partitions, self._tasks)
 
     @contextmanager
-    def _user_modules(self) -> Iterator[None]:
+    def user_code(self) -> Iterator[None]:
+        """Imports inside see the folder of the pipeline file; `run` has it around itself."""
         with user_modules(self._file) if self._file else nullcontext():
             yield
 

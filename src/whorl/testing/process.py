@@ -20,7 +20,7 @@ from whorl.testing.clock import ManualClock
 from whorl.testing.ground import Ground
 from whorl.testing.memory import Faults, MemoryBroker, MemoryClients
 
-_LONGEST = 24 * 3600.0
+_LONGEST = 3600.0
 
 
 class Process:
@@ -78,7 +78,7 @@ class Process:
             orders.stopping = all(figures.committed.get(place, -1) >= ends[place] for place in places)
             if self._clock() > last:
                 raise WorldError(
-                    f"component '{component.id}' still waits after a day", hint="does an operator always raise Retry?"
+                    f"component '{component.id}' still waits after an hour", hint="does an operator always raise Retry?"
                 )
 
         with _when_idle(self._ground.broker, look):

@@ -40,7 +40,7 @@ TIMED_OUT = Failure(
     KafkaError._TIMED_OUT, "Timed out waiting for operation to finish, retry call to resume", retriable=True
 )
 ABORTABLE = Failure(
-    KafkaError.TRANSACTION_ABORTABLE, "The server encountered an error with the transaction", requires_abort=True
+    KafkaError.INVALID_TXN_STATE, "The server encountered an error with the transaction", requires_abort=True
 )
 FENCED = Failure(KafkaError._FENCED, "Local: This instance has been fenced by a newer instance", fatal=True)
 QUEUE_FULL = Failure(KafkaError._QUEUE_FULL, "Local: Queue full", retriable=True)

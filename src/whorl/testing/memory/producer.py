@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import ClusterMetadata
 
 from whorl.testing.memory.broker import MemoryBroker, size_of
 from whorl.testing.memory.coordinator import Place
 from whorl.testing.memory.faults import Failure, Faults
 from whorl.testing.memory.log import Entry, Headers
-from whorl.testing.memory.messages import GroupMetadata, is_true, of_delivery
+from whorl.testing.memory.messages import GroupMetadata, Message, is_true, of_delivery
 from whorl.testing.memory.metadata import cluster_metadata
 from whorl.testing.memory.partitioner import partitioner
 from whorl.testing.memory.transaction import Transaction
