@@ -45,13 +45,15 @@ class StandaloneCluster:
     def _start(self, main: str, *arguments: str) -> None:
         spec = find_spec("pyspark")
         assert spec and spec.origin
-        jars = Path(spec.origin).parent / "jars"
-        command = [str(find_java().executable), "-Xmx256m", "-cp", f"{jars}/*", main, *arguments]
+        home = Path(spec.origin).parent
+        command = [str(home / "bin" / "spark-class"), main, *arguments]
         environment = {
             **os.environ,
+            "JAVA_HOME": str(find_java().home),
             "PYSPARK_PYTHON": sys.executable,
+            "SPARK_DAEMON_MEMORY": "256m",
+            "SPARK_HOME": str(home),
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "SPARK_HOME": str(jars.parent),
         }
         log = (self._folder / f"{main.rsplit('.', 1)[1]}-{len(self._processes)}.log").open("wb")
         self._processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from whorl.errors import Finding, PreflightFailed
+from whorl.errors import Finding, PreflightFailed, WorldError
 from whorl.jvm.java import find_java
 from whorl.plan.explain import SPARE_SLOTS
 from whorl.spark.noise import filtered_stderr
@@ -49,10 +49,20 @@ def open_session(options: SessionOptions) -> SparkSession:
     for name, value in {**_defaults(options), **options.settings}.items():
         builder = builder.config(name, _text(value))
     with nullcontext() if options.verbose else filtered_stderr():
-        session = builder.getOrCreate()
+        try:
+            session = builder.getOrCreate()
+        except Exception as error:
+            hint = "is the master up, and has it workers? --verbose shows what Spark says"
+            raise WorldError(f"Spark cannot start on '{options.master}': {_reason(error)}", hint=hint, code="spark") from error
     for path in options.py_files:
         session.sparkContext.addPyFile(path)
     return session
+
+
+def _reason(error: Exception) -> str:
+    """The sentence in what py4j wraps around it."""
+    lines = [line.strip(": ") for line in str(error).splitlines() if line.strip(": ")]
+    return next((line for line in lines if "Exception" in line), lines[0] if lines else type(error).__name__)[:300]
 
 
 def check_slots(session: SparkSession, needed: int) -> None:
