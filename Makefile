@@ -27,8 +27,8 @@ tools:
 	  || echo "kcat cannot be installed here: its test is skipped"
 
 lint: install
-	$(BIN)/ruff check src tests bench examples
-	$(BIN)/ruff format --check src tests bench examples
+	$(BIN)/ruff check src tests bench examples docs
+	$(BIN)/ruff format --check src tests bench examples docs
 	$(BIN)/mypy
 
 clean:

@@ -53,7 +53,9 @@ def open_session(options: SessionOptions) -> SparkSession:
             session = builder.getOrCreate()
         except Exception as error:
             hint = "is the master up, and has it workers? --verbose shows what Spark says"
-            raise WorldError(f"Spark cannot start on '{options.master}': {_reason(error)}", hint=hint, code="spark") from error
+            raise WorldError(
+                f"Spark cannot start on '{options.master}': {_reason(error)}", hint=hint, code="spark"
+            ) from error
     for path in options.py_files:
         session.sparkContext.addPyFile(path)
     return session

@@ -206,7 +206,7 @@ class Run:
             self._held[place].messages += messages
             return
         self._begin()
-        if not (self._work.in_bulk and self._as_bulk(place, messages)):
+        if not self._as_bulk(place, messages):
             self._one_by_one(place, messages)
         self._figures.current = None
         self._outlet.produce(self._work.take())
@@ -235,7 +235,7 @@ class Run:
     def _attempt(self, topic: str) -> Callable[[Any], None]:
         """How one record is tried: whole, or nothing of it."""
         handle, work, skip = self._work.handles[topic], self._work, self._orders.skip
-        if not work.in_bulk and not skip:
+        if not work.together and not skip:
             return work.whole(handle)
 
         def attempt(message: Any) -> None:
@@ -248,17 +248,11 @@ class Run:
         return work.whole(attempt)
 
     def _as_bulk(self, place: Place, messages: list[Any]) -> bool:
-        """All at once; False, and nothing done, where one of them fails: then each is tried alone."""
-        self._figures.current = messages[0]
-        handle = self._work.handles[place[0]]
-
-        def together(records: list[Any]) -> None:
-            for message in records:
-                handle(message)
-            self._work.flush()
-
-        if self._orders.skip:
+        """All at once, where that is how the component works; False, and nothing done, where one fails: then each is tried alone."""
+        together = self._work.together.get(place[0])
+        if together is None or self._orders.skip:
             return False
+        self._figures.current = messages[0]
         try:
             self._work.whole(together)(messages)
         except StepFailed:

@@ -6,7 +6,7 @@ dead-lettered record left no trace elsewhere and can be replayed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from whorl.formats import codec
@@ -14,10 +14,11 @@ from whorl.operators.chain import Chain, ChainNode, StepFailed
 from whorl.operators.operator import ErrorPolicy, OperatorType
 from whorl.operators.record import Message, Metadata, Row
 from whorl.plan.plan import Component, Input, Output
-from whorl.sinks.kafka import Entry, emitter
+from whorl.sinks.kafka import Entry, copier, emitter
 from whorl.tasks.assignment import Assignment
 
 Handle = Callable[[Message], None]
+HandleAll = Callable[[list[Message]], None]
 
 
 class Work:
@@ -32,8 +33,9 @@ class Work:
         self.handles: dict[str, Handle] = {
             topic: self._handle(input) for input in component.inputs for topic in assignment.topics[input.id]
         }
-        self.names = {topic: input.id for input in component.inputs for topic in assignment.topics[input.id]}
-        self.in_bulk = self._chain.has_bulk
+        raw = all(input.raw for input in component.inputs)
+        self.together = _copiers(assignment, self.journal.extend) if raw else self._together()
+        """By topic, how many records are tried at once; nothing where each is tried alone."""
         self.flush = self._chain.flush
         self.open = self._chain.open
         self.close = self._chain.close
@@ -52,6 +54,17 @@ class Work:
                 raise
 
         return all_or_nothing
+
+    def _together(self) -> dict[str, HandleAll]:
+        return {topic: self._all(handle) for topic, handle in self.handles.items()} if self._chain.has_bulk else {}
+
+    def _all(self, handle: Handle) -> HandleAll:
+        def handle_all(messages: list[Message]) -> None:
+            for message in messages:
+                handle(message)
+            self.flush()
+
+        return handle_all
 
     def take(self) -> list[Entry]:
         """What was emitted since the last call."""
@@ -103,6 +116,33 @@ def _emitters(assignment: Assignment, append: Callable[[Entry], None]) -> dict[s
 def _emitter(output: Output, assignment: Assignment, append: Callable[[Entry], None], raw: bool) -> Any:
     encode = (lambda value: value) if raw else codec(output.format, output.schema).encode
     return emitter(output, encode, assignment.partitions[output.topic], assignment.limits[output.topic], append)
+
+
+def _copiers(assignment: Assignment, extend: Callable[[Iterable[Entry]], None]) -> dict[str, HandleAll]:
+    """For a component that nothing looks into: every record goes to each output once for each way there."""
+    component = assignment.component
+    after: dict[str, list[str]] = {}
+    for wire in component.wires:
+        after.setdefault(wire.source, []).append(wire.target)
+    outputs = {output.id: output for output in component.outputs}
+
+    def reached(id: str) -> list[str]:
+        return [id] if id in outputs else [end for target in after.get(id, []) for end in reached(target)]
+
+    def to_all(ends: list[str]) -> HandleAll:
+        topics = [outputs[end].topic for end in ends]
+        copies = [
+            copier(outputs[end], assignment.partitions[topic], assignment.limits[topic], extend)
+            for end, topic in zip(ends, topics, strict=True)
+        ]
+
+        def copy(messages: list[Message]) -> None:
+            for each in copies:
+                each(messages)
+
+        return copy
+
+    return {topic: to_all(reached(input.id)) for input in component.inputs for topic in assignment.topics[input.id]}
 
 
 def _policies(component: Component) -> dict[str, ErrorPolicy]:
