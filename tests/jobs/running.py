@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
 import signal
@@ -109,10 +111,8 @@ class Running:
     def kill_all(self) -> None:
         below = children(self.process.pid)
         for pid in [self.process.pid, *below]:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         self.process.wait(10)
 
 
@@ -170,7 +170,7 @@ def judge(address: str, topic: str, expected: dict[str, int]) -> dict[str, int]:
     return {
         "lost": sum(len(set(range(count)) - set(seen[key])) for key, count in expected.items()),
         "doubled": sum(len(numbers) - len(set(numbers)) for numbers in seen.values()),
-        "out_of_order": sum(a > b for numbers in seen.values() for a, b in zip(numbers, numbers[1:], strict=False)),
+        "out_of_order": sum(a > b for numbers in seen.values() for a, b in itertools.pairwise(numbers)),
     }
 
 

@@ -35,8 +35,8 @@ def test_spark_shows_job_tasks_and_attempts(
     assert found, running.output
     api = f"{found[2]}/api/v1/applications/{found[1]}"
     [job] = ask(f"{api}/jobs")
-    assert job["description"] == f"{source}/copy layout 1"
-    assert (job["numTasks"], job["numActiveTasks"]) == (2, 2)
+    assert (job["description"], job["numTasks"]) == (f"{source}/copy layout 1", 2)
+    eventually(lambda: ask(f"{api}/jobs")[0]["numActiveTasks"] == 2, what="both tasks run")
     os.kill(running.workers()[0], signal.SIGKILL)
     tasks = f"{api}/stages/{job['stageIds'][0]}/0/taskList"
     eventually(lambda: sorted(task["attempt"] for task in ask(tasks)) == [0, 0, 1], what="a second attempt")

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
 
 from whorl.config.codes import suggest
 from whorl.config.full import OPERATOR_KEYS
 from whorl.config.loader import Loaded
-from whorl.config.spec import OperatorSpec
+from whorl.config.spec import OperatorSpec, SinkOptions, SourceOptions
 from whorl.config.tree import Tree
 from whorl.config.validation import validate
 from whorl.errors import Finding, PipelineError
+from whorl.formats.options import AvroFormat
 from whorl.graph.columns import Columns
 from whorl.graph.graph import Kind, Node, StreamGraph
 from whorl.graph.user_code import user_modules
 from whorl.graph.wiring import wire
 from whorl.operators.operator import OperatorType
 from whorl.operators.registry import OPERATORS
+
+Ends = TypeVar("Ends", SourceOptions, SinkOptions)
 
 
 def build(loaded: Loaded) -> tuple[StreamGraph, list[Finding]]:
@@ -38,16 +43,27 @@ def build(loaded: Loaded) -> tuple[StreamGraph, list[Finding]]:
 
 
 def _nodes(loaded: Loaded) -> Iterator[tuple[Node | None, list[Finding]]]:
+    folder = Path(loaded.spec.file).parent
     for source in loaded.spec.sources:
         if source.options:
-            what = source.options
+            what = _self_contained(source.options, folder)
             yield Node(source.id, Kind.SOURCE, source.type, what, what.on_error, at=source.at), []
     for spec in loaded.spec.operators:
         typed, findings = _operator(loaded, spec)
         yield _operator_node(spec, typed) if typed else None, findings
     for sink in loaded.spec.sinks:
         if sink.options:
-            yield Node(sink.id, Kind.SINK, sink.type, sink.options, at=sink.at), []
+            yield Node(sink.id, Kind.SINK, sink.type, _self_contained(sink.options, folder), at=sink.at), []
+
+
+def _self_contained(options: Ends, folder: Path) -> Ends:
+    """Executors have no files of this machine: an Avro schema that a path names, seen from the pipeline's file, goes along."""
+    format = getattr(options, "format", None)
+    if not isinstance(format, AvroFormat) or format.file is None:
+        return options
+    path = folder / format.file
+    schema = {"schema_": path.read_text(), "file": None} if path.is_file() else {"file": str(path)}
+    return options.model_copy(update={"format": format.model_copy(update=schema)})
 
 
 def _operator_node(spec: OperatorSpec, typed: OperatorType) -> Node:

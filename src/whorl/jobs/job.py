@@ -9,7 +9,6 @@ A component whose task hangs gets a new layout: the old one is fenced, so the hu
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from enum import Enum
@@ -20,6 +19,7 @@ from whorl.errors import Superseded, Unavailable, WhorlError, WorldError
 from whorl.jobs.ground import Ground
 from whorl.kafka.topics import Cluster
 from whorl.plan.plan import Component, Plan
+from whorl.spark.session import master_of
 from whorl.tasks.assignment import GENERATED, Assignment
 from whorl.tasks.control import Address, StatusReader, StatusWriter, Stop, send_order
 from whorl.tasks.driver import Driver, Wanted
@@ -197,7 +197,7 @@ class Job:
 
     def headlines(self) -> list[str]:
         """What was made for it, what Spark calls it, and where Spark shows it."""
-        context, master = self._context, re.sub(",.*]", "]", self._context.master)
+        context, master = self._context, master_of(self._context)
         tasks = sum(job.assignment.layout.tasks for job in self.jobs.values())
         made = [topic for topic in self.ground.missing if not topic.name.startswith("whorl.")]
         return [

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from whorl.errors import Finding, PreflightFailed, WorldError
@@ -71,9 +72,14 @@ def check_slots(session: SparkSession, needed: int) -> None:
     available = _available(session)
     if available is not None and available < needed:
         hint = f"give it more cores ('--master local[{needed}]', 'spark.cores.max'), or set 'tasks' lower"
-        message = f"the pipeline needs {needed} slots, '{session.sparkContext.master}' has {available}"
+        message = f"the pipeline needs {needed} slots, '{master_of(session.sparkContext)}' has {available}"
         session.stop()
         raise PreflightFailed([Finding("slots", message, hint)])
+
+
+def master_of(context: SparkContext) -> str:
+    """As the user wrote it, without the number of failures that `local` gets from us."""
+    return re.sub(r",\d+\]$", "]", context.master)
 
 
 def _available(session: SparkSession) -> int | None:

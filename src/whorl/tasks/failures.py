@@ -53,7 +53,7 @@ class Failures:
     def _finally(self, action: str, message: Message, failed: StepFailed) -> Verdict:
         self._attempts.pop((message.topic(), message.partition(), message.offset()), None)
         if action == "fail":
-            raise as_error(message, failed) from None
+            raise as_error(failed, message) from None
         if action == "skip":
             self._figures.skipped += 1
             return Verdict()
@@ -62,13 +62,13 @@ class Failures:
         return Verdict(letter=dead_letter(self._dead_letter, message, failed.operator, error, self._limit))
 
 
-def as_error(message: Message, failed: StepFailed) -> OperatorFailed:
+def as_error(failed: StepFailed, message: Message | None = None) -> OperatorFailed:
     """The user's own line and the record's position first; the whole trace rides along for `--verbose`."""
     cause = failed.cause
     return OperatorFailed(
         failed.operator,
         f"{type(cause).__name__}: {cause}",
         place=user_place(cause),
-        position=f"{message.topic()}/{message.partition()}/{message.offset()}",
+        position=f"{message.topic()}/{message.partition()}/{message.offset()}" if message is not None else "",
         trace="".join(traceback.format_exception(cause)),
     )

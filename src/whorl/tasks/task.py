@@ -14,18 +14,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from whorl.errors import PipelineError, Superseded, WorldError
+from whorl.errors import PipelineError, Superseded, Unavailable, WorldError
 from whorl.kafka.clients import Clients
 from whorl.kafka.transactions import Aborted
 from whorl.operators.chain import StepFailed
 from whorl.tasks.assignment import GENERATED, Assignment, generated_topic, is_generated
 from whorl.tasks.changelog import LP_KEY, by_lp, encode_positions, read_positions
-from whorl.tasks.failures import Failures
+from whorl.tasks.failures import Failures, as_error
 from whorl.tasks.inlet import Inlet
 from whorl.tasks.layout import Place
 from whorl.tasks.outlet import Outlet
@@ -36,6 +37,7 @@ from whorl.tasks.work import Work
 _IDLE_WAIT = 0.1
 _LAG_EVERY = 0.5
 _NEVER = float("inf")
+_ABORTS_IN_A_ROW = 10
 _TOPIC_GONE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
 _OFFSET_GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
 
@@ -66,6 +68,7 @@ class Task:
         self.orders = orders
         self.figures = figures
         self.clock = clock
+        self._in_a_row = self._commits_seen = 0
 
     def run(self) -> None:
         """Until told to stop. Whatever ends it, no transaction of it stays open."""
@@ -95,14 +98,25 @@ class Task:
         run = Run(self, outlet, self._restore())
         try:
             run.loop()
-        except Aborted:
-            self.figures.restarts += 1
-            outlet.transactions.abort()  # 7
+        except Aborted as aborted:
+            self._abort(outlet, aborted)
         except PipelineError:
             run.commit()  # what went before the record that failed is done
             raise
         finally:
             run.close()
+
+    def _abort(self, outlet: Outlet, aborted: Aborted) -> None:
+        """7. One that is followed by no commit, time after time, has a reason that going on does not cure."""
+        outlet.transactions.abort()
+        figures = self.figures
+        self._in_a_row = self._in_a_row + 1 if figures.commits == self._commits_seen else 1
+        self._commits_seen = figures.commits
+        figures.restarts += 1
+        if self._in_a_row >= _ABORTS_IN_A_ROW:
+            raise Unavailable(
+                f"transactions are aborted again and again: {aborted}", hint="the broker's log tells more"
+            )
 
     def _restore(self) -> dict[Place, int]:
         """3. The positions this task goes on from."""
@@ -132,7 +146,7 @@ class Run:
         component = task.assignment.component
         generated = {generated_topic(i): i.source for i in component.inputs if i.source and is_generated(i)}
         self._inlet = Inlet(task.clients, component.group, positions, generated)
-        self._work.open()
+        self._open()
 
     def loop(self) -> None:
         self._figures.step = "running"
@@ -150,9 +164,16 @@ class Run:
             self._look_at_lag()
         self.commit()
 
+    def _open(self) -> None:
+        try:
+            self._work.open()
+        except StepFailed as failed:
+            raise as_error(failed) from None
+
     def close(self) -> None:
         self._inlet.close()
-        self._work.close()
+        with suppress(StepFailed):  # what could go wrong for the records has gone right already
+            self._work.close()
 
     def _wait(self) -> float:
         due = min([self._commit_at, *(held.until for held in self._held.values())])
