@@ -1,10 +1,11 @@
-"""One real broker for the whole test run, started when the first test asks for it."""
+"""One real broker for the whole test run, started when the first test asks for it; and a folder for pipeline files."""
 
 from __future__ import annotations
 
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -34,3 +35,23 @@ def topic(broker: Broker, request: pytest.FixtureRequest) -> MakeTopic:
         return name
 
     return make
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Tests work in a folder of their own, with file names as a user types them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("WHORL_PROFILE", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def write(folder: Path) -> Callable[..., None]:
+    def write(**files: str) -> None:
+        """`write(a="...")` makes a.yaml; two underscores are a folder."""
+        for name, text in files.items():
+            path = folder / (name.replace("__", "/") + ".yaml")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    return write

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from whorl.formats import conversions as to
+import whorl.formats.conversions as to
 from whorl.schema import UNKNOWN, split_top
 
 Convert = Callable[[Any], Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from whorl.spark.noise import filtered_stderr
 
 _TASK_FAILURES = 10_000
 """Spark itself never gives up on a task: the restart strategy does."""
+_REGISTER_WITHIN = 30.0
 _LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?$")
 
 
@@ -69,26 +71,19 @@ def _reason(error: Exception) -> str:
 
 
 def check_slots(session: SparkSession, needed: int) -> None:
-    available = _available(session)
-    if available is not None and available < needed:
+    """Long tasks that find no slot would wait for ever. A cluster's executors get some time to register."""
+    until = time.monotonic() + (0 if _LOCAL.match(session.sparkContext.master) else _REGISTER_WITHIN)
+    while (available := int(session.sparkContext.defaultParallelism)) < needed and time.monotonic() < until:
+        time.sleep(0.2)
+    if available < needed:
         hint = f"give it more cores ('--master local[{needed}]', 'spark.cores.max'), or set 'tasks' lower"
         message = f"the pipeline needs {needed} slots, '{master_of(session.sparkContext)}' has {available}"
-        session.stop()
         raise PreflightFailed([Finding("slots", message, hint)])
 
 
 def master_of(context: SparkContext) -> str:
     """As the user wrote it, without the number of failures that `local` gets from us."""
     return re.sub(r",\d+\]$", "]", context.master)
-
-
-def _available(session: SparkSession) -> int | None:
-    context = session.sparkContext
-    local = _LOCAL.match(context.master)
-    if local:
-        return int(context.defaultParallelism)
-    wanted = context.getConf().get("spark.cores.max", None)
-    return int(wanted) if wanted else None
 
 
 def _on_loopback(master: str) -> bool:

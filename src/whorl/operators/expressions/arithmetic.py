@@ -8,8 +8,8 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from whorl.formats import conversions as to
-from whorl.operators.expressions import types
+import whorl.formats.conversions as to
+import whorl.operators.expressions.types as types
 from whorl.operators.expressions.casts import cast
 from whorl.operators.expressions.errors import ExpressionError
 from whorl.operators.expressions.types import UNKNOWN, VOID

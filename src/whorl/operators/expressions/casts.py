@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any
 
-from whorl.formats import conversions as to
+import whorl.formats.conversions as to
 from whorl.operators.expressions.errors import ExpressionError
 from whorl.operators.expressions.types import UNKNOWN, VOID, is_decimal, precision_scale
 from whorl.operators.expressions.value import Emitter, Value, null

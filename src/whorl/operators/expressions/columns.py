@@ -13,7 +13,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from whorl.operators.expressions import types
+import whorl.operators.expressions.types as types
 from whorl.operators.expressions.errors import ExpressionError
 from whorl.operators.expressions.types import UNKNOWN, VOID
 from whorl.operators.expressions.value import Emitter, Value

@@ -10,7 +10,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from whorl.operators.expressions import collections, logic, numbers, text, times, types
+import whorl.operators.expressions.collections as collections
+import whorl.operators.expressions.logic as logic
+import whorl.operators.expressions.numbers as numbers
+import whorl.operators.expressions.text as text
+import whorl.operators.expressions.times as times
+import whorl.operators.expressions.types as types
 from whorl.operators.expressions.arithmetic import arithmetic, negate
 from whorl.operators.expressions.casts import cast
 from whorl.operators.expressions.columns import Columns, Path, public_type

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from whorl.operators.expressions import types
+import whorl.operators.expressions.types as types
 from whorl.operators.expressions.casts import cast
 from whorl.operators.expressions.errors import ExpressionError
 from whorl.operators.expressions.types import UNKNOWN, VOID

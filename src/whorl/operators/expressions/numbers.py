@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
-from whorl.formats import conversions as to
-from whorl.operators.expressions import types
+import whorl.formats.conversions as to
+import whorl.operators.expressions.types as types
 from whorl.operators.expressions.arithmetic import arithmetic, negate
 from whorl.operators.expressions.casts import cast
 from whorl.operators.expressions.errors import ExpressionError

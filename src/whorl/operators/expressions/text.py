@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from whorl.operators.expressions import patterns
+import whorl.operators.expressions.patterns as patterns
 from whorl.operators.expressions.errors import ExpressionError
 from whorl.operators.expressions.registry import implicit, plain, register
 from whorl.operators.expressions.types import UNKNOWN, VOID, element_type

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from whorl.formats import conversions as to
+import whorl.formats.conversions as to
 from whorl.operators.expressions.arithmetic import days_after, days_before
 from whorl.operators.expressions.casts import cast
 from whorl.operators.expressions.errors import ExpressionError
