@@ -17,7 +17,7 @@ from whorl.broker import Broker
 
 PIPELINE = str(Path(__file__).parent / "payments" / "pipeline.yaml")
 COUNT = 20_000
-console = Console(highlight=False)
+console = Console(highlight=False, soft_wrap=True)
 
 
 def whorl(*arguments: str, shown: bool = True) -> str:

@@ -32,7 +32,7 @@ def dev(
     config: Config = None,
 ) -> None:
     """Start a broker, run a pipeline, and run it anew whenever its files change. Example: whorl dev pipeline.yaml"""
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     given = [*(set_ or []), *([f"broker={broker}"] if broker else [])]
     loaded = load(file, profile=profile, overrides=given, config=config)
     own = None if loaded.settings.broker else _start_broker(console)

@@ -55,7 +55,7 @@ def run(
     """Run a pipeline in the foreground. Example: whorl run pipeline.yaml --until-caught-up"""
     given = [*(set_ or []), *([f"broker={broker}"] if broker else []), *([f"master={master}"] if master else [])]
     loaded = load(file, profile=profile, overrides=given, config=config)
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     options = RunOptions(until_caught_up, fresh, accept_gap, verbose)
     started = time.monotonic()
     try:
