@@ -127,7 +127,7 @@ def test_an_abort_without_a_transaction_is_nothing(memory):
         (KafkaError(KafkaError._FATAL), Fenced),
         (ABORTABLE.error(), Aborted),
         (KafkaError(KafkaError._STATE), Aborted),
-        (KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), KafkaException),
+        (KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED), Unavailable),
     ],
 )
 def test_what_errors_mean(error, kind):

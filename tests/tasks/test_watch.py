@@ -59,7 +59,8 @@ def test_a_component_that_fails_more_often_than_allowed_is_given_up():
 def test_failures_long_ago_do_not_count_and_a_new_layout_keeps_the_others():
     watch, view = watching(attempts=1, window="10s")
     watch.take([status(state="retrying", error="once")] * 2)
-    view.failures[0] -= 11
+    at, task = view.failures[0]
+    view.failures[0] = (at - 11, task)
     assert watch.given_up() is None
     watch.expect("a", 2, 1)
     watch.take([status(layout=2, state="retrying", error="twice")])
@@ -91,3 +92,23 @@ def test_figures_and_positions_are_those_of_all_tasks():
     watch.take([status(task=0, read=3, positions={"in": {"0": 5}}), status(task=1, read=4, positions={"in": {"1": 6}})])
     assert view.total("read") == 7
     assert view.positions == {("in", 0): 5, ("in", 1): 6}
+
+
+def test_one_incident_that_strikes_all_tasks_is_not_failing_again_and_again():
+    watch = Watch(Restart(attempts=1))
+    watch.expect("c", 1, 16)
+    for task in range(16):
+        watch.components["c"].note_failure(task, "its executor died")
+    assert watch.given_up() is None
+    watch.components["c"].note_failure(3, "it died again")
+    assert watch.given_up() is not None
+
+
+def test_a_task_that_falls_silent_counts_as_failed():
+    watch = Watch(Restart())
+    watch.expect("c", 1, 2)
+    view = watch.components["c"]
+    assert not view.note_hung()
+    view.tasks[1].missed = 10_000
+    assert view.note_hung()
+    assert [task for _, task in view.failures] == [1] and "silent" in view.last_error

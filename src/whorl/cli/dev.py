@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +17,7 @@ from watchfiles import watch
 from whorl.broker import DEFAULT_FOLDER, Broker
 from whorl.cli.broker import waiting
 from whorl.cli.options import BrokerOption, Config, PipelineFile, Profile, Sets
-from whorl.config.loader import load
+from whorl.config.loader import Loaded, load
 from whorl.graph.check import check
 
 app = typer.Typer()
@@ -42,8 +44,11 @@ def dev(
         *_repeated("--profile", [profile]),
         *_repeated("--config", [config]),
     ]
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(0))
+    reload = partial(load, file, profile=profile, overrides=given, config=config)
     try:
-        _run_and_watch(console, file, arguments)
+        _run_and_watch(console, file, arguments, reload)
     finally:
         if own and not keep:
             own.stop()
@@ -60,7 +65,7 @@ def _start_broker(console: Console) -> Broker | None:
     return broker
 
 
-def _run_and_watch(console: Console, file: Path, arguments: list[str]) -> None:
+def _run_and_watch(console: Console, file: Path, arguments: list[str], reload: Callable[[], Loaded]) -> None:
     """A child process runs the pipeline, so that changed code is imported anew."""
     child = _start(arguments)
     try:
@@ -68,7 +73,7 @@ def _run_and_watch(console: Console, file: Path, arguments: list[str]) -> None:
             file.resolve().parent, watch_filter=lambda _, path: path.endswith(_WATCHED), raise_interrupt=False
         ):
             console.print(f"changed: {', '.join(sorted(Path(path).name for _, path in changes))}")
-            findings = check(load(file))
+            findings = check(reload())
             if findings:
                 console.print("\n".join(map(str, findings)), markup=False)
                 continue

@@ -35,10 +35,9 @@ class Rates:
 
 
 class LiveView:
-    """Shows a job and the rows of its console sinks; keeps those of list sinks."""
+    """Shows a job and the rows of its console sinks; counts those of list sinks."""
 
     def __init__(self, console: Console) -> None:
-        self.lists: dict[str, list[dict[str, Any]]] = {}
         self.counts: dict[str, int] = {}
         self._console = console
         self._rates = Rates()
@@ -74,8 +73,6 @@ class LiveView:
         self.counts[sink] = self.counts.get(sink, 0) + len(rows)
         if isinstance(options, ConsoleSink):
             self._console.print(rows_table(sink, rows, options.limit))
-        else:
-            self.lists.setdefault(sink, []).extend(rows)
 
     def _table(self, job: Job) -> Table:
         title = f"{job.plan.pipeline}: {job.state.value}, {time.monotonic() - self._started:.0f} s"

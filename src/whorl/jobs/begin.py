@@ -14,12 +14,15 @@ from whorl.tasks.assignment import GENERATED
 def first_positions(
     cluster: Cluster, component: Component, ground: Ground, accept_gap: bool, stored: Mapping[Place, int]
 ) -> Mapping[Place, int]:
-    """Positions to be written before the start. New places begin by their source's `start`; partitions that joined a component at work and
-    edge topics at their first record; with `accept_gap`, places whose records are gone at the first that is left."""
+    """Positions to be written before the start. New places begin by their source's `start`; an edge topic of a component without any
+    position where it ends, since what lies there is an earlier run's; partitions that joined a component at work at their first record; with
+    `accept_gap`, places whose records are gone at the first that is left."""
     read = ground.read_by(component)
     new = [(topic, p) for topic, count in read.items() for p in range(count) if (topic, p) not in stored]
     starts: dict[str, Start] = {}
     for input in component.inputs:
+        if input.source is None and not stored:
+            starts[input.topic] = Start(position="latest")
         if isinstance(input.source, KafkaSource) and not stored:
             starts.update(dict.fromkeys(ground.topics[component.id][input.id], input.source.start))
     first = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from whorl.errors import Unavailable
 from whorl.jobs.job import Job
 from whorl.kafka.topics import Cluster, Place
 from whorl.plan.plan import Component
@@ -31,7 +32,10 @@ class CatchUp:
 
     def _check(self, component: Component) -> None:
         if component.id not in self._goals:
-            self._goals[component.id] = self._ends(component)
+            try:
+                self._goals[component.id] = self._ends(component)
+            except Unavailable:
+                return  # asked again at the next look
         at = self._job.watch.components[component.id].positions
         if all(at.get(place, -1) >= end for place, end in self._goals[component.id].items()):
             self._done.add(component.id)

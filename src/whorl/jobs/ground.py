@@ -18,7 +18,13 @@ from whorl.tasks.register import Registration
 _INTERNAL = {"retention.ms": "-1", "max.message.bytes": str(8 << 20)}
 _HOUR = str(3600 * 1000)
 _DAY = str(24 * 3600 * 1000)
-_COMPACTED = {"cleanup.policy": "compact", "segment.bytes": str(64 << 20), "segment.ms": str(10 * 60 * 1000)}
+_TEN_MINUTES = str(10 * 60 * 1000)
+_COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.bytes": str(64 << 20),
+    "segment.ms": _TEN_MINUTES,
+    "delete.retention.ms": _TEN_MINUTES,  # of transaction markers too, of which every commit leaves one
+}
 
 
 @dataclass
@@ -69,7 +75,8 @@ def _survey_component(plan: Plan, component: Component, ground: Ground, registra
         if output.kind is OutputKind.SINK:
             _outside(plan, output.topic, f"sink '{output.id}'", ground)
         else:
-            _want(ground, TopicWanted(output.topic, lps, _INTERNAL))
+            keep = {"retention.ms": _HOUR} if output.kind is OutputKind.VIEW else {}
+            _want(ground, TopicWanted(output.topic, lps, {**_INTERNAL, **keep}))
 
 
 def _topics_of(plan: Plan, input: Input, ground: Ground) -> tuple[str, ...]:
@@ -85,7 +92,7 @@ def _topics_of(plan: Plan, input: Input, ground: Ground) -> tuple[str, ...]:
 
 def _kafka_topics(plan: Plan, id: str, source: KafkaSource, ground: Ground) -> tuple[str, ...]:
     if source.pattern:
-        found = _matching(source.pattern, ground)
+        found = _matching(plan, source.pattern, ground)
         if not found:
             ground.findings.append(
                 Finding(
@@ -98,10 +105,11 @@ def _kafka_topics(plan: Plan, id: str, source: KafkaSource, ground: Ground) -> t
     return tuple(name for name in source.names if _outside(plan, name, f"source '{id}'", ground))
 
 
-def _matching(pattern: str, ground: Ground) -> tuple[str, ...]:
-    return tuple(
-        sorted(name for name in ground.partitions if re.fullmatch(pattern, name) and not name.startswith("__"))
-    )
+def _matching(plan: Plan, pattern: str, ground: Ground) -> tuple[str, ...]:
+    """What the pipeline itself writes is no match: it would feed itself."""
+    own = {plan.dead_letter, *(output.topic for output in plan.outputs)}
+    found = (name for name in ground.partitions if re.fullmatch(pattern, name) and name not in own)
+    return tuple(sorted(name for name in found if not name.startswith(("__", "whorl."))))
 
 
 def _outside(plan: Plan, topic: str, reader: str, ground: Ground) -> bool:

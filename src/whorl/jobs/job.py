@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import Enum
 
 from pyspark import SparkContext
@@ -18,7 +19,7 @@ from pyspark import SparkContext
 from whorl.errors import Superseded, Unavailable, WhorlError, WorldError
 from whorl.jobs.ground import Ground
 from whorl.kafka.topics import Cluster
-from whorl.plan.plan import Component, Plan
+from whorl.plan.plan import Component, OutputKind, Plan
 from whorl.spark.session import master_of
 from whorl.tasks.assignment import GENERATED, Assignment
 from whorl.tasks.control import Address, StatusReader, StatusWriter, Stop, send_order
@@ -28,6 +29,7 @@ from whorl.tasks.layout import Layout
 from whorl.tasks.watch import Watch
 
 _SURVEY_EVERY = 10.0
+_TRIM_EVERY = 60.0
 
 
 class State(Enum):
@@ -59,7 +61,7 @@ class Job:
         self._news = StatusReader(clients, self.plan.pipeline, self._driver.registration.uid, news_from)
         self._writer = StatusWriter(clients, self.plan.pipeline)
         self._beat_at = self._stop_by = 0.0
-        self._survey_at = time.monotonic() + _SURVEY_EVERY
+        self._survey_at, self._trim_at = time.monotonic() + _SURVEY_EVERY, time.monotonic() + _TRIM_EVERY
         self._lay_out([component.id for component in self.plan.components])
         self.state = State.RUNNING
 
@@ -94,15 +96,15 @@ class Job:
         for skip in self.watch.take(self._news.read(timeout)):
             for id in self.jobs:
                 send_order(self._clients, self._address(id), skip)
-        self._replace_hung()
-        self._look_at_topics()
         if given_up := self.watch.given_up():
             id, view = given_up
             hint = "see 'restart' in the settings; --verbose shows more"
             self._fail(
                 WorldError(f"component '{id}' failed again and again: {view.last_error}", hint=hint, code="gave-up")
             )
-        if self.watch.has_failed():
+        self._replace_hung()
+        self._look_at_topics()
+        if self.watch.failure():
             self.stop()  # the error itself comes with the end of the Spark job
         self._take_ends()
 
@@ -116,8 +118,9 @@ class Job:
         if self.state is not State.RUNNING:
             return
         for id, view in list(self.watch.components.items()):
-            if any(task.is_hung for task in view.tasks) and not self.jobs[id].wait(0):
+            if not self.jobs[id].wait(0) and view.note_hung():
                 self.jobs[id].cancel()
+                self._growing.discard(id)
                 self._lay_out([id])
 
     def _look_at_topics(self) -> None:
@@ -144,9 +147,19 @@ class Job:
             if any(now[topic] > count for topic, count in read.items()):
                 grown.append(component.id)
         self.ground.partitions.update({topic: count for topic, count in now.items() if topic in self.ground.partitions})
-        for id in grown:
-            self._growing.add(id)
+        self._growing.update(grown)
+        for id in self._growing:  # again each time: an order may be lost with the broker that took it
             send_order(self._clients, self._address(id), Stop())
+        self._trim_edges()
+
+    def _trim_edges(self) -> None:
+        """Records of topics between components are deleted once their reader has committed them."""
+        if time.monotonic() < self._trim_at:
+            return
+        self._trim_at = time.monotonic() + _TRIM_EVERY
+        edges = {output.topic for output in self.plan.outputs if output.kind is OutputKind.EDGE}
+        done = {place: at for view in self.watch.components.values() for place, at in view.positions.items()}
+        self._cluster.delete_before({place: at for place, at in done.items() if place[0] in edges and at > 0})
 
     def _take_ends(self) -> None:
         for id in [id for id in self._growing if self.jobs[id].wait(0)]:
@@ -186,14 +199,17 @@ class Job:
         self._stop_by = float("inf")
         if self.error is None:
             limit = self.plan.settings.stop_timeout
-            self.error = WorldError(f"not all tasks stopped within {limit:g} s and were cancelled", code="stop-timeout")
+            late = f"not all tasks stopped within {limit:g} s and were cancelled"
+            self.error = WorldError(self.watch.failure() or late, code="stop-timeout")
         for job in self.jobs.values():
             job.cancel()
 
     def close(self) -> None:
         self._news.close()
         if not isinstance(self.error, Superseded):
-            self._driver.release()
+            with suppress(Unavailable):  # without a broker: the next start sees that the process is gone
+                self._cluster.brokers()
+                self._driver.release()
 
     def headlines(self) -> list[str]:
         """What was made for it, what Spark calls it, and where Spark shows it."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from whorl.config.spec import KafkaSource
@@ -102,8 +103,8 @@ def _offsets(flight: Flight, component: Component) -> Iterator[Finding]:
     yield from _group(flight, component, positions)
 
 
-def _group(flight: Flight, component: Component, positions: Mapping[Place, int]) -> Iterator[Finding]:
-    for place, offset in flight.cluster.committed(component.group).items():
+def _group(flight: Flight, component: Component, positions: dict[Place, int]) -> Iterator[Finding]:
+    for place, offset in _settled(flight, component, positions).items():
         if place in positions and positions[place] != offset:
             message = (
                 f"group '{component.group}' is at {offset} of {place[0]}/{place[1]}, the job at {positions[place]}: "
@@ -111,6 +112,19 @@ def _group(flight: Flight, component: Component, positions: Mapping[Place, int])
             )
             hint = "delete the group's offsets to keep the job's, or set 'group_id' to another name"
             yield Finding("group-offsets", message, hint)
+
+
+def _settled(flight: Flight, component: Component, positions: dict[Place, int]) -> dict[Place, int]:
+    """The group's offsets once nobody moves them: orphans of a killed driver may commit for a moment yet. Updates `positions`."""
+    while True:
+        group = flight.cluster.committed(component.group)
+        if all(positions.get(place, offset) == offset for place, offset in group.items()):
+            return group
+        time.sleep(1.0)
+        again = _positions(flight, component)
+        if again == positions:
+            return group
+        positions.update(again)
 
 
 def _positions(flight: Flight, component: Component) -> dict[Place, int]:

@@ -6,12 +6,15 @@ The task loop takes a `Clients`; on executors that is `whorl.tasks.clients`, in 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
+from whorl.errors import PipelineError
+
+T = TypeVar("T")
 log = logging.getLogger("whorl.kafka")
 
 
@@ -53,7 +56,7 @@ class KafkaClients:
             "fetch.wait.max.ms": 100,
             "fetch.error.backoff.ms": 100,
         }
-        return Consumer({**self.common, **defaults, **config, **self.extra})
+        return made(Consumer, {**self.common, **defaults, **config, **self.extra})
 
     def producer(self, **config: Any) -> Producer:
         defaults = {
@@ -64,10 +67,21 @@ class KafkaClients:
             "linger.ms": 0,
             "delivery.report.only.error": True,
         }
-        return Producer({**_without(self.common, "allow.auto.create.topics"), **defaults, **config, **self.extra})
+        return made(Producer, {**_without(self.common, "allow.auto.create.topics"), **defaults, **config, **self.extra})
 
     def transactional(self, transactional_id: str, **config: Any) -> Producer:
         return self.producer(**{"transactional.id": transactional_id, "linger.ms": 2, **config})
+
+
+def made(kind: Callable[[dict[str, Any]], T], config: dict[str, Any]) -> T:
+    """A client; one whose settings librdkafka does not take is the user's `kafka:` settings being wrong."""
+    try:
+        return kind(config)
+    except KafkaException as error:
+        hint = "look at 'kafka' in the settings; names are librdkafka's"
+        raise PipelineError(
+            f"no Kafka client can be made: {error.args[0].str()}", hint=hint, code="kafka-settings"
+        ) from None
 
 
 def dotted(**config: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -10,7 +11,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaExcep
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
 from whorl.errors import Unavailable, WorldError
-from whorl.kafka.clients import KafkaClients
+from whorl.kafka.clients import KafkaClients, made
 
 Place = tuple[str, int]
 """A topic and a partition."""
@@ -34,7 +35,7 @@ class Cluster:
 
     def _connect(self) -> None:
         common = {name: value for name, value in self.clients.common.items() if name != "allow.auto.create.topics"}
-        self._admin = AdminClient({**common, **self.clients.extra})
+        self._admin = made(AdminClient, {**common, **self.clients.extra})
 
     def partition_counts(self) -> dict[str, int]:
         """Every topic's number of partitions."""
@@ -63,6 +64,13 @@ class Cluster:
     def delete(self, topics: Iterable[str]) -> None:
         for future in self._admin.delete_topics(list(topics), operation_timeout=_TIMEOUT).values():
             future.result()
+
+    def delete_before(self, ends: Mapping[Place, int]) -> None:
+        """Deletes records below these offsets; what cannot be done now is done the next time."""
+        wanted = [TopicPartition(topic, partition, offset) for (topic, partition), offset in ends.items()]
+        for future in self._admin.delete_records(wanted).values() if wanted else ():
+            with suppress(KafkaException):
+                future.result()
 
     def earliest(self, places: Iterable[Place]) -> dict[Place, int]:
         return self._offsets(places, OffsetSpec.earliest())

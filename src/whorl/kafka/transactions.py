@@ -3,7 +3,7 @@
     Fenced    another producer has the id, or Kafka gave the transaction up: this one must never write again. A task starts anew
               and learns from the register which of the two it was
     Aborted   the transaction is gone, the producer lives: start over from the last commit
-    other     raised as it is
+    other     Unavailable, in Kafka's words
 
 A call whose answer did not come is repeated, never given up: giving up a commit could double or lose it.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
-from whorl.errors import Superseded
+from whorl.errors import Superseded, Unavailable
 
 _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError._FATAL)
 """`_FATAL` is all that `produce` says of a producer that was fenced."""
@@ -99,5 +99,4 @@ def translate(error: Any) -> Exception:
         return Fenced(f"another instance took over ({reason.str()})", hint="this one ends; nothing of it was written")
     if reason.txn_requires_abort() or reason.code() == KafkaError._STATE:
         return Aborted(reason.str())  # a transaction that failed refuses all else with a bare "wrong state"
-    unknown: Exception = KafkaException(reason)
-    return unknown
+    return Unavailable(f"Kafka refuses: {reason.str()}", hint="the broker's log tells more", code="kafka")

@@ -120,19 +120,29 @@ class Driver:
         Transactions(self._clients.transactional(transactional_id)).init()
 
     def _seed(self, wanted: list[Wanted]) -> None:
+        # Read before the transaction: a long changelog must not outlast it.
+        stored = [
+            read_positions(self._clients, self._changelog(want), range(self._layout(want).lps)) for want in wanted
+        ]
+        seeds = [(want, had, want.first(had)) for want, had in zip(wanted, stored, strict=True)]
+
         def seed(transactions: Transactions) -> None:
-            for want in wanted:
-                self._seed_component(want, transactions)
+            for want, had, new in seeds:
+                if new:
+                    self._seed_component(want, had, new, transactions)
 
         self._register.write(self.registration, seed)
 
-    def _seed_component(self, want: Wanted, transactions: Transactions) -> None:
-        registration, layout = self.registration, self.registration.components[want.component].layout
-        topic = naming.changelog_topic(registration.pipeline, registration.uid, want.component)
-        stored = read_positions(self._clients, topic, range(layout.lps))
-        new = want.first(stored)
-        if not new:
-            return
+    def _layout(self, want: Wanted) -> Layout:
+        return self.registration.components[want.component].layout
+
+    def _changelog(self, want: Wanted) -> str:
+        return naming.changelog_topic(self.registration.pipeline, self.registration.uid, want.component)
+
+    def _seed_component(
+        self, want: Wanted, stored: Mapping[Place, int], new: Mapping[Place, int], transactions: Transactions
+    ) -> None:
+        layout, topic = self._layout(want), self._changelog(want)
         touched = {layout.lp_of(partition) for _, partition in new}
         for lp, positions in by_lp(layout, {**stored, **new}).items():
             if lp in touched:

@@ -30,7 +30,8 @@ class Failures:
         self._limit = assignment.limits[assignment.dead_letter]
         self._policies = policies
         self._figures = figures
-        self._attempts: dict[tuple[str | None, int | None, int | None], int] = {}
+        self._attempts: dict[tuple[str | None, int | None], tuple[int | None, int]] = {}
+        """By place: the record tried last, and how often."""
 
     def judge(self, message: Message, failed: StepFailed) -> Verdict:
         if isinstance(failed.cause, Retry):
@@ -46,12 +47,13 @@ class Failures:
         return self._finally(policy.action, message, failed)
 
     def _count(self, message: Message) -> int:
-        position = (message.topic(), message.partition(), message.offset())
-        self._attempts[position] = self._attempts.get(position, 0) + 1
-        return self._attempts[position]
+        place = (message.topic(), message.partition())
+        offset, attempts = self._attempts.get(place, (None, 0))
+        self._attempts[place] = (message.offset(), attempts + 1 if offset == message.offset() else 1)
+        return self._attempts[place][1]
 
     def _finally(self, action: str, message: Message, failed: StepFailed) -> Verdict:
-        self._attempts.pop((message.topic(), message.partition(), message.offset()), None)
+        self._attempts.pop((message.topic(), message.partition()), None)
         if action == "fail":
             raise as_error(failed, message) from None
         if action == "skip":

@@ -91,7 +91,12 @@ class Reporter:
             return  # the loop itself waits, for the broker; that is no operator's fault
         timeout = self._assignment.settings.timeout
         position = (message.topic(), message.partition(), message.offset())
-        skip = {"topic": position[0], "partition": position[1], "offset": position[2], "operator": operator}
+        skip = {
+            "topic": position[0],
+            "partition": position[1],
+            "offset": position[2],
+            "operator": "" if self.figures.many else operator,
+        }
         at = "/".join(map(str, position))
         error = f"{place}: operator '{operator}' did not return within {timeout:g} s on {at}, key {message.key()!r}"
         self._say("failed", error, skip)

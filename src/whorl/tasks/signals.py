@@ -15,7 +15,8 @@ class Orders:
 
     stopping: bool = False
     skip: dict[tuple[str, int, int], str] = field(default_factory=dict)
-    """(topic, partition, offset) of records on which this operator never returned: they go to its error policy untried."""
+    """(topic, partition, offset) of records on which this operator never returned: they go to its error policy untried. No operator:
+    a bulk that began there was too slow, so its records are tried one by one."""
 
 
 @dataclass
@@ -35,6 +36,8 @@ class Figures:
     committed: dict[Place, int] = field(default_factory=dict)
     current: Message | None = None
     """The record that is being processed."""
+    many: bool = False
+    """It is the first of a bulk that is processed as one."""
 
     def snapshot(self) -> dict[str, Any]:
         names = (

@@ -236,6 +236,7 @@ class Run:
 
     def _one_by_one(self, place: Place, messages: list[Any]) -> None:
         figures, clock, attempt = self._figures, self._clock, self._attempt(place[0])
+        figures.many = False
         for index, message in enumerate(messages):
             figures.current = message
             try:
@@ -261,7 +262,7 @@ class Run:
 
         def attempt(message: Any) -> None:
             position = (message.topic(), message.partition(), message.offset())
-            if position in skip:
+            if skip.get(position):
                 raise StepFailed(skip[position], TimeoutError(f"no answer within {self._settings.timeout:g} s"))
             handle(message)
             work.flush()
@@ -271,9 +272,9 @@ class Run:
     def _as_bulk(self, place: Place, messages: list[Any]) -> bool:
         """All at once, where that is how the component works; False, and nothing done, where one fails: then each is tried alone."""
         together = self._work.together.get(place[0])
-        if together is None or self._orders.skip:
+        if together is None or self._holds_skipped(place, messages):
             return False
-        self._figures.current = messages[0]
+        self._figures.current, self._figures.many = messages[0], len(messages) > 1
         try:
             self._work.whole(together)(messages)
         except StepFailed:
@@ -281,6 +282,10 @@ class Run:
         self._move(place, messages[-1].offset() + 1)
         self._count(len(messages))
         return True
+
+    def _holds_skipped(self, place: Place, messages: list[Any]) -> bool:
+        first, last = messages[0].offset(), messages[-1].offset()
+        return any((topic, p) == place and first <= offset <= last for topic, p, offset in list(self._orders.skip))
 
     def _failed(self, place: Place, messages: list[Any], failed: StepFailed) -> bool:
         """Whether the partition is held from this record on."""

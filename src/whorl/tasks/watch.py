@@ -6,7 +6,7 @@ Silence is counted in heartbeats of the driver itself that came back through the
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -41,12 +41,24 @@ class TaskView:
 class ComponentView:
     layout: int
     tasks: list[TaskView]
-    failures: deque[float] = field(default_factory=deque)
+    failures: deque[tuple[float, int]] = field(default_factory=deque)
+    """When, and which task."""
     last_error: str = ""
 
     @property
     def positions(self) -> dict[Place, int]:
         return {place: at for task in self.tasks if task.status for place, at in task.status.positions.items()}
+
+    def note_failure(self, task: int, error: str) -> None:
+        self.failures.append((time.monotonic(), task))
+        self.last_error = error
+
+    def note_hung(self) -> bool:
+        """Whether a task has fallen silent; counts as a failure of it."""
+        hung = [number for number, task in enumerate(self.tasks) if task.is_hung]
+        for number in hung:
+            self.note_failure(number, "a task fell silent: its code holds the interpreter, or its machine is gone")
+        return bool(hung)
 
     def total(self, figure: str) -> float:
         return float(sum(task.status.figures[figure] for task in self.tasks if task.status))
@@ -86,25 +98,23 @@ class Watch:
         task = view.tasks[status.task]
         started_again = status.attempt > task.attempt and task.status is not None and task.status.state == "running"
         if status.state == "retrying" or status.stuck or started_again:
-            view.failures.append(time.monotonic())
-            view.last_error = status.error or view.last_error or "its Python worker died"
+            view.note_failure(status.task, status.error or view.last_error or "its Python worker died")
         task.status, task.missed, task.attempt = status, 0, status.attempt
         return Skip(**status.stuck) if status.stuck else None
 
-    def has_failed(self) -> bool:
-        """Whether a task ended for good with an error."""
-        tasks = [task for view in self.components.values() for task in view.tasks]
-        return any(
-            task.status is not None and task.status.state == "failed" and not task.status.stuck for task in tasks
-        )
+    def failure(self) -> str:
+        """What a task said that ended for good with an error."""
+        said = [task.status for view in self.components.values() for task in view.tasks if task.status is not None]
+        return next((status.error for status in said if status.state == "failed" and not status.stuck), "")
 
     def given_up(self) -> tuple[str, ComponentView] | None:
-        """A component that failed more often than its restart strategy allows."""
+        """A component one task of which failed more often than the restart strategy allows."""
         allowed = 0 if self._restart.strategy == "none" else self._restart.attempts
         oldest = time.monotonic() - self._restart.window
         for component, view in self.components.items():
-            while view.failures and view.failures[0] < oldest:
+            while view.failures and view.failures[0][0] < oldest:
                 view.failures.popleft()
-            if len(view.failures) > allowed:
+            by_task = Counter(task for _, task in view.failures)  # one incident may strike all tasks at once
+            if max(by_task.values(), default=0) > allowed:
                 return component, view
         return None
