@@ -69,9 +69,7 @@ def _run_and_watch(console: Console, file: Path, arguments: list[str], reload: C
     """A child process runs the pipeline, so that changed code is imported anew."""
     child = _start(arguments)
     try:
-        for changes in watch(
-            file.resolve().parent, watch_filter=lambda _, path: path.endswith(_WATCHED), raise_interrupt=False
-        ):
+        for changes in watch(file.resolve().parent, watch_filter=lambda _, path: path.endswith(_WATCHED)):
             console.print(f"changed: {', '.join(sorted(Path(path).name for _, path in changes))}")
             findings = check(reload())
             if findings:
@@ -79,6 +77,8 @@ def _run_and_watch(console: Console, file: Path, arguments: list[str], reload: C
                 continue
             _stop(child)
             child = _start(arguments)
+    except KeyboardInterrupt:
+        pass  # the way to end it
     finally:
         _stop(child)
 
