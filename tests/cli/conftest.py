@@ -18,14 +18,6 @@ class Ran(NamedTuple):
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working directory: empty, and without a profile from outside."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("WHORL_PROFILE", raising=False)
-    return tmp_path
-
-
-@pytest.fixture
 def whorl(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     """`whorl("consume", topic)` runs the command line in this process; `input` is its standard input."""
 

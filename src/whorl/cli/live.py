@@ -35,10 +35,9 @@ class Rates:
 
 
 class LiveView:
-    """Shows a job and the rows of its console sinks; counts those of list sinks."""
+    """Shows a job and the rows of its console sinks."""
 
     def __init__(self, console: Console) -> None:
-        self.counts: dict[str, int] = {}
         self._console = console
         self._rates = Rates()
         self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
@@ -70,7 +69,6 @@ class LiveView:
 
     def _show_rows(self, job: Job, sink: str, rows: list[dict[str, Any]]) -> None:
         options = job.plan.graph.nodes[sink].what
-        self.counts[sink] = self.counts.get(sink, 0) + len(rows)
         if isinstance(options, ConsoleSink):
             self._console.print(rows_table(sink, rows, options.limit))
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from whorl.config.spec import KafkaSource, RateSource
+from whorl.config.spec import KafkaSource
 from whorl.errors import Finding
 from whorl.kafka.topics import Cluster, TopicWanted
 from whorl.plan import naming
 from whorl.plan.plan import Component, Input, OutputKind, Plan
 from whorl.tasks.assignment import generated_topic
+from whorl.tasks.generated import partitions
 from whorl.tasks.layout import logical_partitions
 from whorl.tasks.register import Registration
 
@@ -86,13 +86,13 @@ def _topics_of(plan: Plan, input: Input, ground: Ground) -> tuple[str, ...]:
     if isinstance(source, KafkaSource):
         return _kafka_topics(plan, input.id, source, ground)
     topic = generated_topic(input)
-    ground.partitions[topic] = source.partitions if isinstance(source, RateSource) else 1
+    ground.partitions[topic] = partitions(source)
     return (topic,)
 
 
 def _kafka_topics(plan: Plan, id: str, source: KafkaSource, ground: Ground) -> tuple[str, ...]:
     if source.pattern:
-        found = _matching(plan, source.pattern, ground)
+        found = plan.matching(source.pattern, ground.partitions)
         if not found:
             ground.findings.append(
                 Finding(
@@ -103,13 +103,6 @@ def _kafka_topics(plan: Plan, id: str, source: KafkaSource, ground: Ground) -> t
             )
         return found
     return tuple(name for name in source.names if _outside(plan, name, f"source '{id}'", ground))
-
-
-def _matching(plan: Plan, pattern: str, ground: Ground) -> tuple[str, ...]:
-    """What the pipeline itself writes is no match: it would feed itself."""
-    own = {plan.dead_letter, *(output.topic for output in plan.outputs)}
-    found = (name for name in ground.partitions if re.fullmatch(pattern, name) and name not in own)
-    return tuple(sorted(name for name in found if not name.startswith(("__", "whorl."))))
 
 
 def _outside(plan: Plan, topic: str, reader: str, ground: Ground) -> bool:

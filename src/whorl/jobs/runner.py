@@ -83,14 +83,19 @@ def _prepare(plan: Plan, cluster: Cluster, options: RunOptions) -> Ground:
     replication = _replication(plan, cluster)
     cluster.create([TopicWanted(name, 1, config) for name, config in own.items() if name not in there], replication)
     registration = read_registration(cluster.clients, plan.pipeline)
-    status = naming.status_topic(plan.pipeline)
-    refuse_second(cluster.clients, registration, plan.settings, cluster.latest([(status, 0)])[(status, 0)])
+    refuse_second(cluster.clients, registration, plan.settings, _news_end(cluster, plan))
     known = None if options.fresh else registration
     ground = survey(plan, cluster, known)
     findings = preflight(Flight(plan, ground, cluster, known, options.accept_gap))
     if findings:
         raise PreflightFailed(findings)
     return ground
+
+
+def _news_end(cluster: Cluster, plan: Plan) -> int:
+    """Where the status topic ends now."""
+    place = (naming.status_topic(plan.pipeline), 0)
+    return cluster.latest([place])[place]
 
 
 def _replication(plan: Plan, cluster: Cluster) -> int:
@@ -102,8 +107,8 @@ def _make_topics(plan: Plan, ground: Ground, cluster: Cluster, registration: Reg
         changelog(naming.changelog_topic(plan.pipeline, registration.uid, component.id), ground.lps[component.id])
         for component in plan.components
     ]
-    missing = [topic for topic in (*ground.missing, *changelogs) if topic.name not in cluster.partition_counts()]
-    cluster.create(missing, _replication(plan, cluster))
+    new = [topic for topic in changelogs if topic.name not in ground.partitions]
+    cluster.create([*ground.missing, *new], _replication(plan, cluster))
 
 
 def _wanted(plan: Plan, ground: Ground, cluster: Cluster, options: RunOptions) -> dict[str, Wanted]:
@@ -154,11 +159,10 @@ def _await(
     show: Show,
     wants_to_stop: Callable[[], bool],
 ) -> Job:
-    plan, status = job.plan, naming.status_topic(job.plan.pipeline)
-    views = [output for output in plan.outputs if output.kind is OutputKind.VIEW]
+    views = [output for output in job.plan.outputs if output.kind is OutputKind.VIEW]
     view = ViewReader(cluster.clients, views, _view_ends(cluster, job, views)) if views else None
     catch_up = CatchUp(cluster, job) if options.until_caught_up else None
-    job.start(cluster, wanted, cluster.latest([(status, 0)])[(status, 0)])
+    job.start(cluster, wanted, _news_end(cluster, job.plan))
     try:
         while not job.is_over:
             job.look(0.05 if view else 0.1)

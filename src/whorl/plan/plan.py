@@ -5,6 +5,8 @@ It is made without a broker: numbers that depend on the topics (logical partitio
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -88,6 +90,11 @@ class Component:
     outputs: tuple[Output, ...]
     group: str
 
+    @property
+    def raw(self) -> bool:
+        """Whether nothing in it looks into the records: they pass as bytes."""
+        return all(input.raw for input in self.inputs)
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -112,6 +119,12 @@ class Plan:
     @property
     def outputs(self) -> list[Output]:
         return [output for component in self.components for output in component.outputs]
+
+    def matching(self, pattern: str, topics: Iterable[str]) -> tuple[str, ...]:
+        """The topics that a source's pattern names. What the pipeline itself writes is none: it would feed itself."""
+        own = {self.dead_letter, *(output.topic for output in self.outputs)}
+        found = (name for name in topics if re.fullmatch(pattern, name) and name not in own)
+        return tuple(sorted(name for name in found if not name.startswith(("__", "whorl."))))
 
     def upstream(self, component: Component) -> list[Component]:
         """Components that write what this one reads."""

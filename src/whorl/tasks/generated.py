@@ -61,6 +61,10 @@ def generator(source: SourceOptions, place: Place, offset: int) -> Generator:
     raise PipelineError(f"source type '{source.type}' does not run in tasks")
 
 
+def partitions(source: SourceOptions) -> int:
+    return source.partitions if isinstance(source, RateSource) else 1
+
+
 def length(source: SourceOptions, partition: int) -> int | None:
     """How many records a partition of it has in all; None: it never ends."""
     if isinstance(source, ListSource):

@@ -33,8 +33,7 @@ class Work:
         self.handles: dict[str, Handle] = {
             topic: self._handle(input) for input in component.inputs for topic in assignment.topics[input.id]
         }
-        raw = all(input.raw for input in component.inputs)
-        self.together = _copiers(assignment, self.journal.extend) if raw else self._together()
+        self.together = _copiers(assignment, self.journal.extend) if component.raw else self._together()
         """By topic, how many records are tried at once; nothing where each is tried alone."""
         self.flush = self._chain.flush
         self.open = self._chain.open
@@ -109,12 +108,11 @@ def _chain(component: Component, emitters: Mapping[str, Callable[[Row, Metadata]
 
 
 def _emitters(assignment: Assignment, append: Callable[[Entry], None]) -> dict[str, Callable[[Row, Metadata], None]]:
-    raw = all(input.raw for input in assignment.component.inputs)
-    return {output.id: _emitter(output, assignment, append, raw) for output in assignment.component.outputs}
+    return {output.id: _emitter(output, assignment, append) for output in assignment.component.outputs}
 
 
-def _emitter(output: Output, assignment: Assignment, append: Callable[[Entry], None], raw: bool) -> Any:
-    encode = (lambda value: value) if raw else codec(output.format, output.schema).encode
+def _emitter(output: Output, assignment: Assignment, append: Callable[[Entry], None]) -> Any:
+    encode = (lambda value: value) if assignment.component.raw else codec(output.format, output.schema).encode
     return emitter(output, encode, assignment.partitions[output.topic], assignment.limits[output.topic], append)
 
 

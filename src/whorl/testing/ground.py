@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from whorl.config.spec import KafkaSource, RateSource
+from whorl.config.spec import KafkaSource
 from whorl.plan import naming
 from whorl.plan.plan import Component, Input, OutputKind, Plan
 from whorl.tasks.assignment import GENERATED, Assignment, generated_topic
 from whorl.tasks.driver import Wanted
 from whorl.tasks.generated import length
+from whorl.tasks.generated import partitions as generated_partitions
 from whorl.tasks.layout import Layout, Place, logical_partitions
 from whorl.testing.memory import MemoryBroker
 
@@ -88,8 +88,10 @@ def survey(plan: Plan, broker: MemoryBroker, partitions: int, tasks: int) -> Gro
     counts: dict[str, int] = {}
     lps: dict[str, int] = {}
     for component in plan.components:
-        topics[component.id] = {input.id: _topics_of(input, broker, partitions) for input in component.inputs}
-        counts |= {generated_topic(input): _made_partitions(input) for input in component.inputs}
+        topics[component.id] = {input.id: _topics_of(plan, input, broker, partitions) for input in component.inputs}
+        counts |= {
+            generated_topic(input): generated_partitions(input.source) for input in component.inputs if input.source
+        }
         counts |= {name: len(topic.logs) for name, topic in broker.topics().items()}
         read = [counts[topic] for names in topics[component.id].values() for topic in names]
         lps[component.id] = logical_partitions(read, plan.settings.max_tasks)
@@ -100,21 +102,17 @@ def survey(plan: Plan, broker: MemoryBroker, partitions: int, tasks: int) -> Gro
     return Ground(plan, broker, tasks, topics, counts, lps)
 
 
-def _topics_of(input: Input, broker: MemoryBroker, partitions: int) -> tuple[str, ...]:
+def _topics_of(plan: Plan, input: Input, broker: MemoryBroker, partitions: int) -> tuple[str, ...]:
     source = input.source
     if source is None:
         return (input.topic,)
     if not isinstance(source, KafkaSource):
         return (generated_topic(input),)
     if source.pattern:
-        return tuple(sorted(name for name in broker.topics() if re.fullmatch(source.pattern, name)))
+        return plan.matching(source.pattern, broker.topics())
     for name in source.names:
         _make(broker, name, partitions)
     return source.names
-
-
-def _made_partitions(input: Input) -> int:
-    return input.source.partitions if isinstance(input.source, RateSource) else 1
 
 
 def _make(broker: MemoryBroker, name: str, partitions: int, config: Mapping[str, str] | None = None) -> None:
