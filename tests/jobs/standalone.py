@@ -62,7 +62,7 @@ class StandaloneCluster:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._ui}/json/", timeout=2) as answer:
                 return int(json.load(answer)["aliveworkers"])
-        except OSError:
+        except (OSError, ValueError):  # not up, or up without its JSON page
             return -1
 
     def executors(self) -> list[int]:
