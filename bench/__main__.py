@@ -9,11 +9,11 @@ from types import FrameType
 
 from confluent_kafka import KafkaException
 
-from bench import exactly_once, forward, memory, start
+from bench import exactly_once, forward, memory, query, start
 from bench.failures import BenchFailed
 from whorl.errors import WhorlError
 
-BENCHMARKS = {"forward": forward, "exactly_once": exactly_once, "memory": memory, "start": start}
+BENCHMARKS = {"forward": forward, "query": query, "exactly_once": exactly_once, "memory": memory, "start": start}
 
 
 def main() -> int:

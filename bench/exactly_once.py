@@ -1,7 +1,7 @@
 """kill -9 at random moments under load, of driver, JVM, daemon, worker and broker; then every record is accounted for.
 
 The judge is a `read_committed` consumer that shares nothing with Whorl. The source topic is judged too, so that a fault
-of the feeder is never taken for one of Whorl.
+of the feeder is never taken for one of Whorl. `--host query` lets the records pass through SQL instead of long tasks.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ VICTIMS: dict[str, Callable[[Process], list[Member]]] = {
     "jvm": jvm,
     "driver": lambda process: [member for member in process.members() if member.pid == process.pid],
 }
+PIPELINES = {"tasks": "forward.yaml", "query": "query_copy.yaml"}
 STUCK_S = 150
 ORPHAN_S = 10
 AT_ONCE = 0.25
 
 
 def add_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--host", choices=PIPELINES, default="tasks", help="what runs the pipeline on Spark")
     parser.add_argument("--kills", type=int, default=20, help="how many processes are killed")
     parser.add_argument("--records", type=int, default=200_000, help="feed at least so many records")
     parser.add_argument("--rate", type=int, default=5_000, help="records/s of the feeder")
@@ -52,7 +54,7 @@ def main(options: Namespace) -> int:
         topics = Topics(broker.address)
         work = Work(broker.address, name, f"{name}-in", f"{name}-out")
         topics.create(work.source, work.sink)
-        pipeline = stack.enter_context(Supervised(work, temporary_folder(stack)))
+        pipeline = stack.enter_context(Supervised(PIPELINES[options.host], work, temporary_folder(stack)))
         feeder = Feeder(broker.address, work.source, options.rate)
         stack.callback(feeder.stop)
         Killer(broker, pipeline, topics, random.Random(seed)).run(options.kills)
@@ -74,8 +76,8 @@ def main(options: Namespace) -> int:
 class Supervised:
     """The pipeline, started again whenever it ends; the dead are watched until none of their processes lives."""
 
-    def __init__(self, work: Work, folder: Path) -> None:
-        self._work, self._folder = work, folder
+    def __init__(self, pipeline: str, work: Work, folder: Path) -> None:
+        self._pipeline, self._work, self._folder = pipeline, work, folder
         self._starts = 0
         self._dead: list[tuple[Process, float]] = []
         self.process = self._start()
@@ -111,7 +113,9 @@ class Supervised:
 
     def _start(self, *options: str) -> Process:
         self._starts += 1
-        return run_whorl("forward.yaml", self._work, self._folder, *options, log=f"{self._work.name}-{self._starts}")
+        kept = ("--set", f"checkpoints={self._folder / 'checkpoints'}")
+        log = f"{self._work.name}-{self._starts}"
+        return run_whorl(self._pipeline, self._work, self._folder, *kept, *options, log=log)
 
     def _bury(self) -> None:
         """Nothing of a dead driver may live on for longer than 10 s."""

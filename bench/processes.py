@@ -132,6 +132,10 @@ def memory_mb(members: Sequence[Member]) -> float:
     return sum(_pss_kb(member.pid) for member in members) / 1024
 
 
+def cpu_seconds(members: Sequence[Member]) -> float:
+    return sum(_cpu_ticks(member.pid) for member in members) / os.sysconf("SC_CLK_TCK")
+
+
 def _member(entry: Path) -> Member | None:
     try:
         head, _, rest = (entry / "stat").read_text().rpartition(")")
@@ -148,3 +152,11 @@ def _pss_kb(pid: int) -> int:
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return 0
     return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+
+
+def _cpu_ticks(pid: int) -> int:
+    try:
+        fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(fields[11]) + int(fields[12])

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 KEYS = 10_000
 SIZE = 100
 AMOUNTS = 1000
+PER_MINUTE = 50_000
+"""Timed records to a minute of event time: every account has as many of them in each."""
+LATE_MS = 10_000
 
 
 def plain(count: int) -> Iterator[tuple[bytes, bytes]]:
@@ -33,3 +36,26 @@ def json(count: int) -> Iterator[tuple[bytes, bytes]]:
 def kept(count: int) -> int:
     """How many of the json rows have an amount above 250."""
     return sum(number * 7 % AMOUNTS >= 250 for number in range(count))
+
+
+def timed(count: int) -> Iterator[tuple[bytes, bytes]]:
+    """Rows in the order of their time, from midnight on."""
+    for number in range(count):
+        account = number % KEYS
+        minute, rest = divmod(_millis(number), 60_000)
+        yield (
+            b"a%05d" % account,
+            b'{"account": "a%05d", "amount": %d.25, "at": "2026-01-%02dT%02d:%02d:%02d.%03dZ"}'
+            % (
+                account, number * 7 % AMOUNTS, 1 + minute // 1440, minute // 60 % 24, minute % 60, rest // 1000, rest % 1000,
+            ),
+        )  # fmt: skip
+
+
+def closed(count: int) -> int:
+    """How many sums per account and minute are final when all timed records were read, up to `LATE_MS` late."""
+    return max(0, _millis(count - 1) - LATE_MS) // 60_000 * KEYS
+
+
+def _millis(number: int) -> int:
+    return number * 60_000 // PER_MINUTE

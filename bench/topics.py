@@ -25,8 +25,11 @@ LOADING = {
 
 
 class Topics:
-    def __init__(self, address: str) -> None:
+    """Topics of `partitions` partitions each."""
+
+    def __init__(self, address: str, partitions: int = PARTITIONS) -> None:
         self.address = address
+        self.partitions = partitions
         self.reconnect()
 
     def reconnect(self) -> None:
@@ -34,7 +37,7 @@ class Topics:
         self._admin = AdminClient({"bootstrap.servers": self.address, **QUIET})
 
     def create(self, *names: str, config: Mapping[str, str] | None = None) -> None:
-        wanted = [NewTopic(name, PARTITIONS, 1, config=dict(config or {})) for name in names]
+        wanted = [NewTopic(name, self.partitions, 1, config=dict(config or {})) for name in names]
         for future in self._admin.create_topics(wanted).values():
             future.result(30)
         for name in names:
@@ -62,7 +65,7 @@ class Topics:
 
     def ends(self, topic: str) -> list[tuple[int, int]]:
         """(partition, last stable offset)."""
-        wanted = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(PARTITIONS)}
+        wanted = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(self.partitions)}
         answers = self._admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=10)
         return [(partition.partition, future.result(10).offset) for partition, future in answers.items()]
 
@@ -87,7 +90,7 @@ class Topics:
     def read(self, topic: str, timeout: float = 120) -> Iterator[Message]:
         """Every committed record from the first to the present end of each partition, in order within a partition."""
         consumer = _reader(self.address)
-        waiting = set(range(PARTITIONS))
+        waiting = set(range(self.partitions))
         consumer.assign([TopicPartition(topic, partition, 0) for partition in waiting])
         deadline = time.monotonic() + timeout
         try:

@@ -11,7 +11,7 @@ from bench.peers import Work
 from bench.places import LOGS, PIPELINES, WHORL
 from bench.processes import Member, Process, spark_files_in, temporary_folder
 
-SPARK = re.compile(r"Spark application (\S+) on .*?(\d+) tasks", re.DOTALL)
+SPARK = re.compile(r"Spark application (\S+) on .*?(\d+ (?:tasks|queries))", re.DOTALL)
 DAEMON = "pyspark.daemon"
 
 
@@ -30,9 +30,12 @@ class Whorl:
         return [process]
 
     def describe(self, processes: Sequence[Process]) -> str:
-        log = "".join(process.log.read_text(errors="replace") for process in processes)
-        said = SPARK.search(log)
-        return f"Spark application {said[1]}, {said[2]} tasks" if said else "Spark application not named"
+        return spark_of("".join(process.log.read_text(errors="replace") for process in processes))
+
+
+def spark_of(log: str) -> str:
+    said = SPARK.search(log)
+    return f"Spark application {said[1]}, {said[2]}" if said else "Spark application not named"
 
 
 def run_whorl(pipeline: str, work: Work, folder: Path, *options: str, log: str = "") -> Process:

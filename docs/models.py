@@ -30,6 +30,8 @@ _VALIDATED = {
     "_format": "word or map, see [formats](#formats)",
     "_milliseconds": "time",
     "_name": "text",
+    "_folder": "path",
+    "_trigger": "`fast`, `realtime` or a duration",
     "normal_type": "[type](#types)",
 }
 """What a validator makes of its field, by the validator's name."""
@@ -86,7 +88,7 @@ def written(kind: Any) -> str:
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(written(part) for part in parts if part is not NoneType))
     if origin is Literal:
-        return ", ".join(f"`{part}`" for part in parts)
+        return ", ".join(f"`{part}`" for part in parts if part != "")
     if origin in (tuple, list):
         return f"list of {written(parts[0])}"
     if origin is dict:

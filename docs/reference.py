@@ -10,12 +10,14 @@ from docs.models import markdown, table
 from whorl.config.settings import Restart, Settings
 from whorl.config.short import ShortConfig
 from whorl.config.sinks import SINKS
-from whorl.config.sources import SOURCES, Start
+from whorl.config.sources import SOURCES, Start, Watermark
 from whorl.config.spec import Link, OperatorSpec, PipelineSpec, SinkSpec, SourceSpec
 from whorl.formats import FORMATS
 from whorl.operators import expressions
 from whorl.operators.builtin import BUILTIN
+from whorl.operators.builtin.aggregate import TimeWindow
 from whorl.operators.builtin.expression import BranchOutput
+from whorl.operators.builtin.sql import Udf
 from whorl.operators.expressions import FUNCTIONS
 from whorl.operators.expressions.registry import REPLAY
 from whorl.operators.operator import ErrorPolicy
@@ -41,9 +43,22 @@ EXAMPLES = {
     "key_by": "{id: keyed, type: key_by, from: payments, key: country}",
     "branch": "{id: size, type: branch, from: payments, outputs: [{name: large, where: amount > 1000}], default: small}",
     "union": "{id: all, type: union, from: [payments, refunds]}",
+    "validate": "{id: sound, type: validate, from: payments, rules: {positive: amount > 0, named: account IS NOT NULL}, on_error: dead_letter}",
+    "sql": "{id: spend, type: sql, query: 'SELECT country, sum(amount) AS total FROM payments GROUP BY country'}",
+    "aggregate": "{id: spend, type: aggregate, from: payments, by: [country], columns: {total: sum(amount), n: count(*)}}",
+    "distinct": "{id: countries, type: distinct, from: payments, columns: [country]}",
+    "deduplicate": "{id: once, type: deduplicate, from: payments, columns: [account, amount]}",
+    "join": "{id: named, type: join, from: [payments, customers], on: account, kind: left}",
     "python": "{id: judge, type: python, from: payments, function: judging.judge}",
 }
 """One for each operator, over rows {account, amount, country, tags}; the tests check each."""
+
+_PARTS = {
+    "branch": [("Each of `outputs`:", BranchOutput)],
+    "sql": [("Each of `udfs`:", Udf)],
+    "aggregate": [("`window`:", TimeWindow)],
+}
+"""Maps inside the options of operators."""
 
 _HEAD = """\
 <!-- Written by `python -m docs.generate`; change the models, not this page. -->
@@ -158,6 +173,8 @@ def _sources() -> Iterator[str]:
         yield table(model, without=["type"])
     yield "`start` is a word or a map. It counts at a pipeline's first start only; afterwards its own positions do.\n"
     yield table(Start)
+    yield f"`watermark` of a source or operator, for queries. {_told(Watermark)}\n"
+    yield table(Watermark)
 
 
 def _operators() -> Iterator[str]:
@@ -167,9 +184,9 @@ def _operators() -> Iterator[str]:
     for operator in BUILTIN:
         yield f"### {operator.type}\n\n{operator.summary}\n\n```yaml\n- {EXAMPLES[operator.type]}\n```\n"
         yield table(operator.Options) or "It has no options of its own.\n"
-        if operator.type == "branch":
-            yield "Each of `outputs`:\n"
-            yield table(BranchOutput)
+        for told, model in _PARTS.get(operator.type, ()):
+            yield f"{told}\n"
+            yield table(model)
 
 
 def _sinks() -> Iterator[str]:

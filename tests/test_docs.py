@@ -30,6 +30,11 @@ PAGES = sorted(
 )
 DECLARATIVE = ("config", "graph", "operators", "formats")
 """Parts whose codes are those of `check`."""
+OTHERS = {
+    "refunds": "  refunds: {type: kafka, topic: refunds}\n",
+    "customers": "  customers: {type: file, path: c, format: orc, static: true, schema: {account: string, name: string}}\n",
+}
+"""Sources that examples of operators read beside `payments`."""
 LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -130,7 +135,7 @@ def test_the_example_of_an_operator_checks(type: str, tmp_path: Path) -> None:
     columns = "{account: string, amount: double, country: string, tags: array<string>}"
     outputs = [".large", ".small"] if type == "branch" else [""]
     id = re.search(r"id: (\w+)", EXAMPLES[type])[1]  # type: ignore[index]
-    other = "  refunds: {type: kafka, topic: refunds}\n" if "refunds" in EXAMPLES[type] else ""
+    other = "".join(source for name, source in OTHERS.items() if name in EXAMPLES[type])
     (tmp_path / "judging.py").write_text("def judge(row):\n    return row\n")
     (tmp_path / "p.yaml").write_text(
         f"sources:\n  payments: {{type: kafka, topic: payments, schema: {columns}}}\n{other}"

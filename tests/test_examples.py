@@ -1,14 +1,18 @@
-"""Every example does what its page says: on the broker in memory, and once for real with Spark and Kafka."""
+"""Every example does what its page says: those of tasks alone on the broker in memory, and all for real with Spark and Kafka."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from whorl.broker import Broker
@@ -19,8 +23,10 @@ from whorl.testing.harness import PipelineHarness
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PIPELINES = (
     EXAMPLES / "greenhouse" / "pipeline.yaml",
+    EXAMPLES / "orders" / "pipeline.yaml",
     EXAMPLES / "payments" / "pipeline.yaml",
     EXAMPLES / "short" / "processors.yaml",
+    EXAMPLES / "tramway" / "pipeline.yaml",
 )
 READINGS = [json.loads(line) for line in (EXAMPLES / "greenhouse" / "readings.jsonl").read_text().splitlines()]
 ADVICE = {"basil": ["open the roof", "nothing"], "fern": ["nothing", "open the roof"]}
@@ -123,6 +129,114 @@ def _renamed(example: Path, into: Path, edges: str) -> Path:
     return into
 
 
+@pytest.fixture
+def example(tmp_path: Path) -> Iterator[object]:
+    """`example(name)` is a copy of the example's folder, since what runs leaves checkpoints and files there."""
+
+    def copy(name: str) -> Path:
+        left_out = shutil.ignore_patterns(".whorl", "archive", "__pycache__")
+        return Path(shutil.copytree(EXAMPLES / name, tmp_path / name, ignore=left_out))
+
+    yield copy
+
+
+def dead_letters(whorl, folder: Path) -> list[tuple[str, str, object]]:
+    """Operator, error and value of each, sorted."""
+    records = [json.loads(line) for line in whorl(folder, "consume", f"{folder.name}.dead", "--json").splitlines()]
+    told = [(dict(record["headers"]), record["value"]) for record in records]
+    return sorted((headers["whorl-operator"], headers["whorl-error"], value) for headers, value in told)
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_sql_alone_with_a_late_row_for_real(whorl, example) -> None:
+    folder = example("tramway")
+    whorl(folder, "topics", "create", "doors", "--partitions", "2")
+    whorl(folder, "produce", "doors", "morning.jsonl", "--key", "line")
+    whorl(folder, "run", "pipeline.yaml", "--until-caught-up")
+    first = [
+        'M1\t{"line":"M1","minute":"2026-01-05T08:00:00.000000Z","boarded":15,"doors":2}',
+        'M4\t{"line":"M4","minute":"2026-01-05T08:00:00.000000Z","boarded":8,"doors":2}',
+    ]
+    assert sorted(whorl(folder, "consume", "load", "--keys").splitlines()) == first
+
+    whorl(folder, "produce", "doors", "later.jsonl", "--key", "line")
+    whorl(folder, "run", "pipeline.yaml", "--until-caught-up")
+    second = [
+        'M1\t{"line":"M1","minute":"2026-01-05T08:01:00.000000Z","boarded":5,"doors":1}',
+        'M4\t{"line":"M4","minute":"2026-01-05T08:01:00.000000Z","boarded":11,"doors":2}',
+    ]
+    lines = whorl(folder, "consume", "load", "--keys").splitlines()
+    assert sorted(lines) == sorted(first + second)  # the 100 who came too late are in neither
+    assert [line for line in lines if line.startswith("M1")] == [first[0], second[0]]
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_sql_around_python_for_real(whorl, example) -> None:
+    folder = example("payments")
+    whorl(folder, "topics", "create", "payments", "--partitions", "2")
+    whorl(folder, "produce", "payments", "payments.jsonl", "--key", "account")
+    whorl(folder, "run", "pipeline.yaml", "--until-caught-up")
+    assert sorted(whorl(folder, "consume", "accounts", "--keys").splitlines()) == [
+        'acc-1\t{"account":"acc-1","payments":3,"euros":895.50,"blocked":1,"latest":"2026-01-01T09:05:00.000000Z"}',
+        'acc-2\t{"account":"acc-2","payments":2,"euros":2417.96,"blocked":1,"latest":"2026-01-01T09:04:00.000000Z"}',
+        'acc-3\t{"account":"acc-3","payments":1,"euros":7.50,"blocked":0,"latest":"2026-01-01T09:06:00.000000Z"}',
+    ]
+    assert sorted(whorl(folder, "consume", "blocked", "--keys").splitlines()) == [
+        'acc-1\t{"account":"acc-1","at":"2026-01-01T09:01:30Z","euros":855.45,"score":82,"verdict":"block"}',
+        'acc-2\t{"account":"acc-2","at":"2026-01-01T09:04:00Z","euros":2400.00,"score":100,"verdict":"block"}',
+    ]
+    without_account, without_amount = dead_letters(whorl, folder)
+    assert without_account[:2] == ("judge", "ValueError: payment has no account")
+    assert without_amount[:2] == ("payments", "ValueError: column 'amount': 'ten' is not a decimal(12,2)")
+    assert without_amount[2] == json.loads((folder / "payments.jsonl").read_text().splitlines()[5])  # as it came
+
+
+@pytest.mark.kafka
+@pytest.mark.spark
+def test_files_to_kafka_to_files_for_real(whorl, example) -> None:
+    folder = example("orders")
+    whorl(folder, "run", "pipeline.yaml", "--until-caught-up")
+    first = [
+        'ada\t{"number":1001,"customer":"ada","country":"NL","amount":12.50,"at":"2026-01-05T09:00:00.000000Z"}',
+        'grace\t{"number":1002,"customer":"grace","country":"US","amount":99.99,"at":"2026-01-05T09:10:00.000000Z"}',
+    ]
+    assert sorted(whorl(folder, "consume", "orders", "--keys").splitlines()) == first
+
+    shutil.copy(folder / "later" / "tuesday.csv", folder / "incoming")
+    whorl(folder, "run", "pipeline.yaml", "--until-caught-up")
+    lines = whorl(folder, "consume", "orders", "--keys").splitlines()
+    assert [line for line in lines if line.startswith("ada")] == [
+        first[0],
+        'ada\t{"number":1006,"customer":"ada","country":"NL","amount":-12.50,"at":"2026-01-06T09:05:00.000000Z"}',
+    ]
+    assert len(lines) == 4
+    monday, tuesday = datetime(2026, 1, 5, 9, 10), datetime(2026, 1, 6, 9)  # in UTC
+    assert archived(folder / "archive", "US") == [
+        {"number": 1002, "customer": "grace", "amount": Decimal("99.99"), "at": monday},
+        {"number": 1005, "customer": "grace", "amount": Decimal("5.00"), "at": tuesday},
+    ]
+    assert [row["number"] for row in archived(folder / "archive", "NL")] == [1001, 1006]
+    error, line = "ValueError: the line does not fit the columns", "1004,linus,fi,many,2026-01-05T09:30:00Z"
+    assert dead_letters(whorl, folder) == [("incoming", error, line)]
+
+
+def archived(folder: Path, country: str) -> list[dict[str, object]]:
+    """The rows of one country's files; no partition but theirs has the others."""
+    assert {path.name for path in folder.glob("country=*")} == {"country=NL", "country=US"}
+    files = (folder / f"country={country}").glob("*.parquet")
+    rows = [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
+    return sorted(rows, key=lambda row: row["number"])
+
+
+def test_the_readme_shows_the_plan_as_it_is() -> None:
+    command = [sys.executable, "-m", "whorl", "plan", "examples/payments/pipeline.yaml"]
+    done = subprocess.run(command, cwd=EXAMPLES.parent, capture_output=True, text=True)
+    shown = (EXAMPLES.parent / "README.md").read_text("utf-8").partition(f"$ {' '.join(['whorl', *command[3:]])}\n")[2]
+    assert shown.partition("```")[0] == done.stdout, done.stderr
+
+
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_the_demo_ends_well() -> None:
@@ -134,4 +248,5 @@ def test_the_demo_ends_well() -> None:
         env={**os.environ, "COLUMNS": "200"},
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.rstrip().splitlines()[-1].startswith("demo ok: 20000 payments in, ")
+    said = "demo ok: 20000 payments in, 40 of nothing left out + 19940 judged + 20 dead letters = 20000; "
+    assert done.stdout.rstrip().splitlines()[-1].startswith(said)

@@ -21,6 +21,7 @@ LADDER = (
     {"sinks"},
     {"spark"},
     {"tasks"},
+    {"query"},
     {"testing"},
     {"jobs"},
     {"cli"},
@@ -28,16 +29,16 @@ LADDER = (
 )
 RUNG = {name: height for height, names in enumerate(LADDER) for name in names}
 OWNERS = {
-    "pyspark": ("whorl.spark", "whorl.tasks.host", "whorl.tasks.clients", "whorl.jobs.job", "whorl.jobs.runner"),
-    "confluent_kafka": ("whorl.kafka", "whorl.broker", "whorl.sinks", "whorl.tasks", "whorl.testing", "whorl.cli"),
+    "pyspark": ("whorl.spark", "whorl.query", "whorl.tasks.host", "whorl.tasks.clients", "whorl.jobs.job", "whorl.jobs.queries"),
+    "confluent_kafka": ("whorl.kafka", "whorl.broker", "whorl.sinks", "whorl.tasks", "whorl.query", "whorl.testing", "whorl.cli"),
     "typer": ("whorl.cli",),
     "rich": ("whorl.cli",),
     "watchfiles": ("whorl.cli",),
     "yaml": ("whorl.config",),
-    "sqlglot": ("whorl.operators.expressions",),
+    "sqlglot": ("whorl.operators.expressions", "whorl.operators.sql"),
     "fastavro": ("whorl.formats",),
-    "pandas": (),
-    "pyarrow": (),
+    "pandas": ("whorl.query",),
+    "pyarrow": ("whorl.query",),
     "fastapi": (),
 }
 

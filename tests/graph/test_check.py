@@ -46,13 +46,36 @@ CASES = {
     "source is no map": ("sources:\n  s: kafka\n" + TAIL, ["2:6 value"]),
     "operator is no map": (operators("filter"), ["4:3 value"]),
     "unknown source key": ("sources:\n  s: {type: kafka, tpoic: t}\n" + TAIL, ["2:20 unknown-key"]),
-    "watermark comes later": ("sources:\n  s: {type: rate, watermark: {column: at}}\n" + TAIL, ["2:19 unknown-key"]),
+    "watermark without its column": ("sources:\n  s: {type: rate, watermark: {column: at}}\n" + TAIL, ["2:39 column"]),
+    "watermark of a number": ("sources:\n  s: {type: rate, watermark: {column: value}}\n" + TAIL, ["2:39 type"]),
+    "file without a schema": ("sources:\n  s: {type: file, path: in}\n" + TAIL, ["2:3 missing-key"]),
+    "bad file format": ("sources:\n  s: {type: file, path: in, format: jsn, schema: {a: long}}\n" + TAIL, ["2:37 value"]),
+    "header of a json file": (
+        "sources:\n  s: {type: file, path: in, header: true, schema: {a: long}}\n" + TAIL, ["2:3 value"]
+    ),
+    "static file with a watermark": (
+        "sources:\n  s: {type: file, path: in, static: true, schema: {t: timestamp}, watermark: {column: t}}\n" + TAIL,
+        ["2:3 value"],
+    ),
+    "column of a file sink": (HEAD + "sinks:\n  o: {type: file, path: out, partition_by: [idd]}\n", ["4:45 column"]),
+    "static file without a join": (
+        "sources:\n  s: {type: file, path: in, static: true, schema: {a: long}}\n" + TAIL, ["4:6 inputs"]
+    ),
+    "text file of several columns": (HEAD + "sinks:\n  o: {type: file, path: out, format: text}\n", ["4:38 format"]),
+    "csv file of an array": (HEAD + "sinks:\n  o: {type: file, path: out, format: csv}\n", ["4:38 format"]),
+    "file of no columns": (
+        HEAD + "sinks:\n  o: {type: file, path: out, partition_by: [id, amount, tags]}\n", ["4:6 format"]
+    ),
+    "watermark of a query": (
+        operators("{id: a, type: sql, query: SELECT id FROM s, watermark: {column: amount}}"), ["4:69 type"]
+    ),
+    "bad trigger": (HEAD + TAIL + "settings: {trigger: slow}\n", ["5:21 value"]),
     "unknown operator key": (operators("{id: a, type: filter, were: amount > 1}"), ["4:25 unknown-key"]),
     "unknown edge key": (operators("{id: a, type: forward, from: {id: s, vai: topic}}"), ["4:40 unknown-key"]),
     "unknown error key": (operators("{id: a, type: forward, on_error: {action: retry, atempts: 2}}"), ["4:52 unknown-key"]),
     "unknown source type": ("sources:\n  s: {type: kafak, topic: t}\n" + TAIL, ["2:13 unknown-type"]),
     "unknown operator type": (operators("{id: a, type: count}"), ["4:17 unknown-type"]),
-    "unknown sink type": (HEAD + "sinks:\n  o: {type: file}\n", ["4:13 unknown-type"]),
+    "unknown sink type": (HEAD + "sinks:\n  o: {type: fill}\n", ["4:13 unknown-type"]),
     "missing type": (operators("{id: a}"), ["4:3 missing-key"]),
     "missing id": (operators("{type: forward}"), ["4:3 missing-key"]),
     "missing option": (operators("{id: a, type: filter}"), ["4:3 missing-key"]),
@@ -132,12 +155,61 @@ CASES = {
     ),
     "column of a sink": (HEAD + "sinks:\n  o: {type: kafka, topic: t, key: [id, nme]}\n", ["4:40 column"]),
     "column in a block": (
-        operators("id: a\n  type: filter\n  where: |\n    amout > 1"), ["6:10 column"]
+        operators("id: a\n  type: filter\n  where: |\n    amout > 1"), ["7:5 column"]
     ),
     "expression": (operators("{id: a, type: filter, where: amount >}"), ["4:39 expression"]),
     "expression in quotes": (operators('{id: a, type: filter, where: "amount > (1"}'), ["4:43 expression"]),
     "unsupported": (operators("{id: a, type: map, columns: {x: median(amount)}}"), ["4:35 unsupported"]),
-    "no condition": (operators("{id: a, type: filter, where: amount + 1}"), ["4:32 unsupported"]),
+    "no condition": (operators("{id: a, type: filter, where: amount + 1}"), ["4:32 type"]),
+    "unsupported in tasks": (
+        operators("{id: a, type: map, host: tasks, columns: {x: soundex(id)}}"), ["4:48 unsupported"]
+    ),
+    "replay outside the subset": (
+        operators("{id: a, type: map, columns: {x: 'soundex(id) || uuid()'}}"), ["4:51 replay"]
+    ),
+    "replay in a query": (
+        operators("id: a\n  type: sql\n  query: |\n    SELECT id,\n      rand() AS r\n    FROM s"), ["8:7 replay"]
+    ),
+    "replay in an aggregate": (
+        operators("{id: a, type: aggregate, by: [id], columns: {x: 'first(amount)'}}"), ["4:52 replay"]
+    ),
+    "statement": (operators("{id: a, type: sql, query: 'SELECT 1 AS x; DROP TABLE t'}"), ["4:30 expression"]),
+    "table": (operators("{id: a, type: sql, query: SELECT id FROM t}"), ["4:44 table"]),
+    "table not read": (
+        operators("{id: a, type: forward}", "{id: b, type: sql, from: a, query: SELECT s.id FROM s JOIN a USING (id)}"),
+        ["5:55 table"],
+    ),
+    "udf": (
+        operators("{id: a, type: sql, query: SELECT f(id) AS x FROM s, udfs: {f: {function: no_such_module.f}}}"),
+        ["4:76 import"],
+    ),
+    "columns that a query must know": (
+        "sources:\n  s: {type: kafka, topic: t}\noperators:\n- {id: a, type: distinct}\n" + TAIL, ["4:3 schema"]
+    ),
+    "columns that a file must know": (
+        "sources:\n  s: {type: kafka, topic: t}\nsinks:\n  o: {type: file, path: out, from: s}\n", ["4:36 schema"]
+    ),
+    "columns of user code in a query": (
+        operators("{id: a, type: python, function: json.dumps}", "{id: b, type: distinct, from: a}"), ["5:33 schema"]
+    ),
+    "types that a query must know": (
+        "sources:\n  s: {type: list, rows: [{a: 1}, {a: x}]}\noperators:\n- {id: a, type: distinct}\n" + TAIL,
+        ["4:3 schema"],
+    ),
+    "host of user code": (operators("{id: a, type: python, host: query, function: json.dumps}"), ["4:31 host"]),
+    "host of a query": (operators("{id: a, type: distinct, host: tasks}"), ["4:33 host"]),
+    "join of one": (operators("{id: a, type: join, on: id}"), ["4:3 inputs"]),
+    "join by a column that one has not": (
+        operators("{id: a, type: select, columns: [amount]}", "{id: b, type: join, from: [s, a], on: [id]}"),
+        ["5:41 column", "5:42 column"],
+    ),
+    "window of no time": (
+        operators("{id: a, type: aggregate, columns: {n: count(*)}, window: {column: id, size: 1m}}"), ["4:69 type"]
+    ),
+    "a file takes no updates": (
+        operators("{id: a, type: aggregate, by: [id], columns: {n: count(*)}}").replace("type: list", "type: file, path: f"),
+        ["6:3 mode"],
+    ),
     "replay": (operators("{id: a, type: filter, where: amount > rand()}"), ["4:41 replay"]),
     "type": (operators("{id: a, type: fill, columns: {tags: x}}"), ["4:39 type"]),
     "import": (operators("{id: a, type: python, function: no_such_module.f}"), ["4:35 import"]),
@@ -233,9 +305,9 @@ def test_the_nearest_key_is_one_of_the_chosen_format(write):
 
 
 def test_an_operator_of_another_version_is_told_the_known_types(write):
-    write(p=operators("{id: a, type: sql}"))
+    write(p=operators("{id: a, type: pattern_match}"))
     (finding,) = check(load("p.yaml"))
-    assert finding.hint.startswith("known types: add, branch, cast")
+    assert finding.hint.startswith("known types: add, aggregate, branch, cast")
 
 
 def test_a_cycle_names_its_way(write):

@@ -16,8 +16,8 @@ def whorl_run(broker: Broker) -> Iterator[Callable[..., Running]]:
     """`whorl_run(file, *arguments)`; whatever it started is dead afterwards."""
     started: list[Running] = []
 
-    def start(file: Path, *arguments: str) -> Running:
-        started.append(Running(file, broker.address, *arguments))
+    def start(file: Path, *arguments: str, env: dict[str, str] | None = None) -> Running:
+        started.append(Running(file, broker.address, *arguments, env=env))
         return started[-1]
 
     yield start
@@ -37,5 +37,21 @@ def forward(tmp_path: Path, topic: Callable[..., str]) -> tuple[Path, str, str]:
         "operators: [{id: copy, type: map, from: in, columns: {seen: 'true'}}]\n"
         f"sinks: {{out: {{type: kafka, topic: {sink}, from: copy}}}}\n"
         "settings: {tasks: 2, partitions: 4}\n"
+    )
+    return file, source, sink
+
+
+@pytest.fixture
+def query(tmp_path: Path, topic: Callable[..., str]) -> tuple[Path, str, str]:
+    """As `forward`, by SQL in a query."""
+    source, sink = topic(2), topic(2)
+    file = tmp_path / "query.yaml"
+    file.write_text(
+        f"name: {source}\n"
+        "sources:\n"
+        f"  numbers: {{type: kafka, topic: {source}, format: json, schema: {{key: string, n: long}}}}\n"
+        "operators:\n"
+        "  - {id: copy, type: sql, query: 'SELECT key, n, true AS seen FROM numbers WHERE n >= 0'}\n"
+        f"sinks: {{out: {{type: kafka, topic: {sink}, from: copy}}}}\n"
     )
     return file, source, sink

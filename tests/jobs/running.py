@@ -62,7 +62,7 @@ def is_alive(pid: int) -> bool:
 class Running:
     """One `whorl run`."""
 
-    def __init__(self, file: Path, address: str, *arguments: str) -> None:
+    def __init__(self, file: Path, address: str, *arguments: str, env: dict[str, str] | None = None) -> None:
         command = [sys.executable, "-m", "whorl", "run", str(file), "--broker", address, *arguments]
         self.process = subprocess.Popen(
             command,
@@ -71,6 +71,7 @@ class Running:
             text=True,
             start_new_session=True,
             cwd=file.parent,
+            env={**os.environ, **(env or {})},
         )
         self.lines: list[str] = []
         threading.Thread(target=self._read, daemon=True).start()

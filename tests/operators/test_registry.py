@@ -24,7 +24,13 @@ NAMES = [
     "key_by",
     "branch",
     "union",
+    "validate",
     "python",
+    "sql",
+    "aggregate",
+    "distinct",
+    "deduplicate",
+    "join",
 ]
 
 

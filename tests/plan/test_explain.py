@@ -42,6 +42,74 @@ CONFIG = "{source_topic: in, sink_topic: out, parallelism: 2}"
 COPY = (
     "{name: copy, sources: {in: {type: kafka, pattern: logs-.*, format: bytes}}, sinks: {out: {type: kafka, topic: b}}}"
 )
+TRANSACTIONS = """
+sources:
+  transactions:
+    type: kafka
+    topic: transactions
+    key: account
+    schema: {account: string, amount: double, at: timestamp}
+    watermark: {column: at, delay: 10s}
+"""
+SPEND = "SELECT account, window.end AS until, sum(amount) AS total FROM large GROUP BY account, window(at, '1 minute')"
+SQL_ONLY = f"""
+name: spend
+{TRANSACTIONS}
+operators:
+  - {{id: large, type: filter, where: amount > 1000}}
+  - {{id: spend, type: sql, query: "{SPEND}"}}
+sinks:
+  totals: {{type: kafka, topic: totals, key: account}}
+settings: {{trigger: 1s, state_partitions: 8}}
+"""
+SQL_PYTHON_SQL = f"""
+name: mixed
+{TRANSACTIONS}
+operators:
+  - {{id: large, type: sql, query: SELECT * FROM transactions WHERE amount > 1000}}
+  - {{id: alert, type: python, function: json.dumps, returns: {{account: string, at: timestamp}}}}
+  - {{id: alerts, type: sql, query: "SELECT account, count(*) AS alerts FROM alert GROUP BY account"}}
+sinks:
+  counted: {{type: kafka, topic: alerts, key: account}}
+settings: {{tasks: 2}}
+"""
+FILE_TO_KAFKA = """
+name: import
+sources: {orders: {type: file, path: data/orders, format: csv, schema: {order: long, amount: double}, on_error: skip}}
+operators: [{id: large, type: filter, where: amount > 1000}]
+sinks: {out: {type: kafka, topic: orders, key: order}}
+settings: {guarantee: at_least_once}
+"""
+KAFKA_TO_FILE = f"""
+name: export
+{TRANSACTIONS}
+sinks: {{archive: {{type: file, path: data/archive, format: parquet}}}}
+"""
+LIST_TO_SQL = """
+name: trial
+sources: {words: {type: list, rows: [{word: a}, {word: b}, {word: a}]}}
+operators: [{id: counted, type: sql, query: "SELECT word, count(*) AS n FROM words GROUP BY word"}]
+sinks: {shown: {type: console}}
+"""
+BOTH_HOSTS = f"""
+name: both
+{TRANSACTIONS}
+operators:
+  - {{id: large, type: filter, where: amount > 1000}}
+  - {{id: spend, type: sql, from: large, query: "{SPEND}"}}
+  - {{id: alert, type: python, from: large, function: json.dumps}}
+sinks:
+  alerts: {{type: kafka, topic: alerts, from: alert}}
+  totals: {{type: kafka, topic: totals, from: spend, key: account}}
+  spend_files: {{type: file, path: data/spend, format: parquet, from: spend}}
+"""
+REALTIME = f"""
+name: fast
+{TRANSACTIONS}
+operators: [{{id: large, type: sql, query: "SELECT account, amount FROM transactions WHERE amount > 1000"}}]
+sinks: {{out: {{type: kafka, topic: large}}}}
+settings: {{trigger: realtime, guarantee: at_least_once}}
+"""
 
 
 def same_as_golden(name: str, text: str) -> None:
@@ -59,6 +127,13 @@ def same_as_golden(name: str, text: str) -> None:
         ("short", SHORT, CONFIG, {}),
         ("short_topics", SHORT, CONFIG, {"edges": "topics"}),
         ("copy", COPY, "", {}),
+        ("sql_only", SQL_ONLY, "", {}),
+        ("sql_python_sql", SQL_PYTHON_SQL, "", {}),
+        ("file_to_kafka", FILE_TO_KAFKA, "", {}),
+        ("kafka_to_file", KAFKA_TO_FILE, "", {}),
+        ("list_to_sql", LIST_TO_SQL, "", {}),
+        ("both_hosts", BOTH_HOSTS, "", {}),
+        ("realtime", REALTIME, "", {}),
     ],
     ids=lambda value: value if isinstance(value, str) and value.isidentifier() else "",
 )

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
-from whorl.config.loader import load
-from whorl.graph.check import check as findings_of
+from whorl.config.loader import Loaded, load
+from whorl.errors import Finding
+from whorl.graph.check import examine
+from whorl.plan import planner
 
 
 def check(
@@ -20,7 +22,7 @@ def check(
     """Report all findings of pipeline files as file:line:col: [code] message (hint); exit 1 if there are any."""
     total = 0
     for file in files:
-        findings = findings_of(load(file, profile=profile, overrides=set_ or (), config=config))
+        findings = _findings(load(file, profile=profile, overrides=set_ or (), config=config))
         for finding in findings:
             typer.echo(str(finding))
         if not findings:
@@ -29,6 +31,12 @@ def check(
     if total:
         typer.echo(f"{total} finding{'s' * (total != 1)} in {len(files)} file{'s' * (len(files) != 1)}")
         raise typer.Exit(1)
+
+
+def _findings(loaded: Loaded) -> list[Finding]:
+    """Those of the graph; where there are none, what keeps the plan from being run as it is asked for."""
+    graph, found = examine(loaded)
+    return found or planner.examine(graph, loaded.settings)[1]
 
 
 app = typer.Typer()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 
 from whorl.config.spec import ConsoleSink
 from whorl.jobs.job import Job
+from whorl.query.host import QueryJob
 from whorl.tasks.watch import ComponentView
 
 _LINE_EVERY = 5.0
@@ -61,19 +63,27 @@ class LiveView:
         for id, view in job.watch.components.items():
             self._rates.note(id, view.total("read"))
         if self._live:
-            self._live.update(self._table(job))
+            self._live.update(Group(*self._tables(job)))
         elif time.monotonic() >= self._line_at:
             self._line_at = time.monotonic() + _LINE_EVERY
             for id, view in job.watch.components.items():
                 self._console.print(self._line(id, view), highlight=False)
+            for id, query in job.queries.jobs.items():
+                self._console.print(query_line(id, query), highlight=False)
 
     def _show_rows(self, job: Job, sink: str, rows: list[dict[str, Any]]) -> None:
         options = job.plan.graph.nodes[sink].what
         if isinstance(options, ConsoleSink):
             self._console.print(rows_table(sink, rows, options.limit))
 
-    def _table(self, job: Job) -> Table:
+    def _tables(self, job: Job) -> Iterator[Table]:
         title = f"{job.plan.pipeline}: {job.state.value}, {time.monotonic() - self._started:.0f} s"
+        if job.watch.components:
+            yield self._table(job, title)
+        if job.queries.jobs:
+            yield query_table(job.queries.jobs, "" if job.watch.components else title)
+
+    def _table(self, job: Job, title: str) -> Table:
         table = Table(title=title, title_justify="left", title_style="bold")
         for name in (
             "component",
@@ -105,6 +115,34 @@ class LiveView:
         )
 
 
+_QUERY_COLUMNS = ("query", "state", "batch", "rows/s", "read", "written", "lag", "batch ms", "state rows", "late", "watermark", "restarts")  # fmt: skip
+
+
+def query_table(jobs: Mapping[str, QueryJob], title: str) -> Table:
+    table = Table(title=title or None, title_justify="left", title_style="bold")
+    for name in _QUERY_COLUMNS:
+        table.add_column(name, justify="left" if name in ("query", "state", "watermark") else "right")
+    for id, job in jobs.items():
+        table.add_row(id, job.state.value, *_query_cells(job), str(job.restarts))
+    return table
+
+
+def _query_cells(job: QueryJob) -> list[str]:
+    figures = job.figures
+    numbers = [figures.batch, figures.rate, figures.read, figures.written, figures.lag, 1000 * figures.batch_seconds]
+    return [*(f"{number:,.0f}" for number in (*numbers, figures.state_rows, figures.late)), figures.watermark]
+
+
+def query_line(id: str, job: QueryJob) -> str:
+    figures = job.figures
+    state = f", state {figures.state_rows:,} rows" if figures.state_rows else ""
+    watermark = f", watermark {figures.watermark}, late {figures.late:,}" if figures.watermark else ""
+    return (
+        f"{id}: {job.state.value}, batch {figures.batch}, {figures.rate:,.0f} rows/s, read {figures.read:,}, "
+        f"written {figures.written:,}, lag {figures.lag:,}, batch {1000 * figures.batch_seconds:,.0f} ms{state}{watermark}"
+    )
+
+
 def step(view: ComponentView) -> str:
     """The step most behind of all tasks."""
     steps = {task.status.figures["step"] if task.status else "starting" for task in view.tasks}
@@ -131,5 +169,7 @@ def rows_table(title: str, rows: list[dict[str, Any]], limit: int) -> Table:
 def summary(job: Job, seconds: float) -> str:
     views = job.watch.components.values()
     read, written, dead = (sum(view.total(name) for view in views) for name in ("read", "written", "dead"))
+    read += sum(query.figures.read for query in job.queries.jobs.values())
+    written += sum(query.figures.written for query in job.queries.jobs.values())
     dead_letters = f", {dead:,.0f} to '{job.plan.dead_letter}'" if dead else ""
     return f"{job.plan.pipeline}: read {read:,.0f}, written {written:,.0f}{dead_letters} in {seconds:.1f} s"

@@ -46,6 +46,9 @@ def run(
     master: Annotated[str | None, typer.Option(help="Spark master: local, local[n], spark://host:port.")] = None,
     fresh: Annotated[bool, typer.Option(help="Forget this pipeline's positions and start over.")] = False,
     accept_gap: Annotated[bool, typer.Option(help="Go on where records are gone from Kafka.")] = False,
+    accept_repeat: Annotated[
+        bool, typer.Option(help="Go on from a query's checkpoint that is older than what it wrote.")
+    ] = False,
     verbose: Annotated[bool, typer.Option(help="Show Spark's warnings and whole stack traces.")] = False,
     broker: BrokerOption = None,
     profile: Profile = None,
@@ -56,7 +59,7 @@ def run(
     given = [*(set_ or []), *([f"broker={broker}"] if broker else []), *([f"master={master}"] if master else [])]
     loaded = load(file, profile=profile, overrides=given, config=config)
     console = Console(highlight=False, soft_wrap=True)
-    options = RunOptions(until_caught_up, fresh, accept_gap, verbose)
+    options = RunOptions(until_caught_up, fresh, accept_gap, accept_repeat, verbose)
     started = time.monotonic()
     try:
         with LiveView(console) as view:

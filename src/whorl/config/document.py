@@ -174,12 +174,11 @@ class _Builder:
         return merged
 
     def _scalar(self, node: yaml.ScalarNode, at: Location) -> Tree:
-        text_at = self._text_at(node)
         text, unresolved = substitute(node.value, self.reader.variables)
         for name in unresolved:
             self._unresolved(name, at)
         value = text if node.style else scalar(text)
-        return Tree(value, at, text_at=text_at if text == node.value else None)
+        return Tree(value, at, lines=tuple(self._lines(node)) if text == node.value else ())
 
     def _unresolved(self, name: str, at: Location) -> None:
         if name:
@@ -188,13 +187,25 @@ class _Builder:
         else:
             self._found("variable", "'${' is not followed by NAME} or NAME:-default}", at, "write $${ for a plain ${")
 
-    def _text_at(self, node: yaml.ScalarNode) -> Location | None:
-        mark = node.start_mark
-        line = self.lines[mark.line] if mark.line < len(self.lines) else ""
-        for skipped in (0, 1):
-            if line.startswith(node.value, mark.column + skipped) and bool(skipped) == bool(node.style):
-                return Location(self.file, mark.line + 1, mark.column + skipped + 1)
-        return None
+    def _lines(self, node: yaml.ScalarNode) -> list[tuple[int, Location]]:
+        """Which characters of a scalar begin a line of the file; none if it does not read as it is spelt."""
+        found: list[tuple[int, Location]] = []
+        number, column = node.start_mark.line, node.start_mark.column + (node.style in ("'", '"'))
+        if node.style in ("|", ">"):
+            number, column = number + 1, 0
+        done = 0
+        while (left := node.value[done:].strip()) and number < len(self.lines):
+            written = self.lines[number][column:].strip()
+            same = written if left.startswith(written) else left if written.startswith(left) else None
+            if same is None:
+                return []
+            if same:
+                done = node.value.index(same, done)
+                indent = len(self.lines[number][column:]) - len(self.lines[number][column:].lstrip())
+                found.append((done, Location(self.file, number + 1, column + indent + 1)))
+                done += len(same)
+            number, column = number + 1, 0
+        return found
 
     def _char(self, mark: yaml.Mark) -> str:
         line = self.lines[mark.line] if mark.line < len(self.lines) else ""

@@ -8,17 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import reduce
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from whorl.config.tree import Path, Tree, empty, merge
-from whorl.config.validation import validate
+from whorl.config.validation import Problem, validate
 from whorl.errors import Finding, Location
 from whorl.operators.operator import Options
-from whorl.units import Duration, format_duration
+from whorl.units import Duration, format_duration, parse_duration
 
 SET = "--set "
+
+
+def _trigger(value: Any) -> Any:
+    if value in ("fast", "realtime") or isinstance(value, float):
+        return value
+    try:
+        return parse_duration(value) or "fast"
+    except ValueError:
+        hint = "write fast, realtime, or an interval such as 1s"
+        raise Problem(f"{value!r} does not say when a batch starts", hint=hint) from None
+
+
+Trigger = Annotated[Literal["fast", "realtime"] | float, BeforeValidator(_trigger)]
 
 
 class Restart(Options):
@@ -53,6 +66,26 @@ class Settings(Options):
     guarantee: Literal["exactly_once", "at_least_once"] = Field(
         default="exactly_once",
         description="at_least_once: outputs leave at once, and a failure may repeat some",
+    )
+    trigger: Trigger = Field(
+        default="fast",
+        description="when a query starts its next batch: fast (as soon as the last one ended), an interval such as 1s, or "
+        "realtime (no batches: Spark's real-time mode, Kafka to Kafka, at least once)",
+    )
+    max_per_batch: int | None = Field(
+        default=None,
+        ge=1,
+        description="the most records that a query takes from one source in one batch; without it 500,000",
+    )
+    checkpoints: str = Field(
+        default=".whorl/checkpoints",
+        min_length=1,
+        description="folder of the checkpoints of queries; any URL of a Hadoop file system",
+    )
+    state_partitions: int | None = Field(
+        default=None,
+        ge=1,
+        description="of a query's state, fixed at its first start; without it the setting `partitions`",
     )
     edges: Literal["fused", "topics"] = Field(default="fused", description="topics: each operator is a component")
     topic_prefix: bool | str = Field(default=True, description="of edge topics: true is the pipeline's name; or a word")

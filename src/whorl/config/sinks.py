@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field
 
 from whorl.config.fields import Columns, OptionalFormat, Topic
+from whorl.config.files import FileOptions
 from whorl.config.tree import Path
 from whorl.operators.operator import Options
+from whorl.schema import UNKNOWN, Schema
+
+_NESTED = ("array", "map", "struct", "binary")
 
 
 class SinkOptions(Options):
@@ -38,6 +43,30 @@ class KafkaSink(SinkOptions):
         return tuple((("key", index), name) for index, name in enumerate(self.key))
 
 
+class FileSink(FileOptions, SinkOptions):
+    """Writes files into a folder, each row once and for good: what a query would still change does not go here."""
+
+    type: Literal["file"] = "file"
+    partition_by: Columns = Field(default=(), description="the column or columns that become folders: country=NL/…")
+
+    def columns(self) -> tuple[tuple[Path, str], ...]:
+        return tuple((("partition_by", index), name) for index, name in enumerate(self.partition_by))
+
+    def unfit(self, schema: Schema) -> Iterator[tuple[str, str]]:
+        """(what is wrong, what to do) with columns that files of this format cannot hold."""
+        written = [(name, kind) for name, kind in schema if name not in self.partition_by]
+        if not written:
+            yield "every column is in `partition_by`, so none is left to write", "take one away from it"
+        elif self.format == "text" and (len(written) > 1 or written[0][1] not in ("string", UNKNOWN)):
+            yield "text files hold one column of type string", "select one, or choose another format"
+        for name, kind in written if self.format == "csv" else ():
+            if kind.startswith(_NESTED):
+                yield (
+                    f"csv files hold no {kind.partition('<')[0]}, such as '{name}'",
+                    "drop it, or choose another format",
+                )
+
+
 class ConsoleSink(SinkOptions):
     """Prints rows as tables."""
 
@@ -51,4 +80,6 @@ class ListSink(SinkOptions):
     type: Literal["list"] = "list"
 
 
-SINKS: dict[str, type[SinkOptions]] = {"kafka": KafkaSink, "console": ConsoleSink, "list": ListSink}
+SINKS: dict[str, type[SinkOptions]] = {
+    "kafka": KafkaSink, "file": FileSink, "console": ConsoleSink, "list": ListSink,
+}  # fmt: skip

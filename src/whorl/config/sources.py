@@ -10,11 +10,18 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from whorl.config.fields import Columns, Format, Moment, OnError, OptionalSchema, Topic
+from whorl.config.files import SELF_DESCRIBING, FileOptions
 from whorl.config.validation import Problem
 from whorl.formats import format_schema, parse_format
 from whorl.operators.operator import ErrorPolicy, Options
-from whorl.schema import UNKNOWN, Schema
+from whorl.operators.watermark import Watermark
+from whorl.schema import TEXT, UNKNOWN, Schema
 
+__all__ = [
+    "SOURCES", "FileSource", "KafkaSource", "ListSource", "RateSource", "SourceOptions", "Start", "Watermark",
+]  # fmt: skip
+
+_LATE = "of queries: how late a row may be, {column: ..., delay: 10s}"
 _PYTHON_TYPES = {bool: "boolean", int: "long", float: "double", str: "string", bytes: "binary", datetime: "timestamp"}
 
 
@@ -76,6 +83,10 @@ class KafkaSource(SourceOptions):
     )
     partitioner: Literal["murmur2", "crc32"] | None = Field(
         default=None, description="the hash by which its writer spread the keys; checked against a sample at the start"
+    )
+    watermark: Watermark | None = Field(default=None, description=_LATE)
+    max_per_batch: int | None = Field(
+        default=None, ge=1, description="of queries: the most records of one batch; without it the setting's"
     )
 
     @field_validator("pattern")
@@ -146,9 +157,48 @@ class RateSource(SourceOptions):
     rows_per_second: float = Field(default=1.0, gt=0, description="over all partitions")
     partitions: int = Field(default=1, ge=1, description="rows are dealt to them in turn")
     limit: int | None = Field(default=None, ge=0, description="end after so many rows")
+    watermark: Watermark | None = Field(default=None, description=_LATE)
 
     def output(self) -> Schema | None:
         return Schema((("value", "long"), ("timestamp", "timestamp")))
 
 
-SOURCES: dict[str, type[SourceOptions]] = {"kafka": KafkaSource, "list": ListSource, "rate": RateSource}
+class FileSource(FileOptions, SourceOptions):
+    """Rows of files: those in a folder, and those that are added to it later. Files never change once they are there."""
+
+    type: Literal["file"] = "file"
+    schema_: OptionalSchema = Field(
+        default=None,
+        alias="schema",
+        description="columns and their types, {name: type}; text has the column `value`; parquet, orc and avro may go "
+        "without if `static`",
+    )
+    static: bool = Field(
+        default=False, description="no stream but a table to join with: the files that are there at the start"
+    )
+    max_files: int | None = Field(default=None, ge=1, description="the most new files of one batch")
+    watermark: Watermark | None = Field(default=None, description=_LATE)
+
+    @model_validator(mode="after")
+    def _columns_known(self) -> Self:
+        if self.format == "text" and self.schema_ not in (None, TEXT):
+            raise Problem("text has the one column 'value'", hint="leave `schema` out")
+        if self.output() is None and not (self.static and self.format in SELF_DESCRIBING):
+            hint = "add `schema: {column: type, ...}`"
+            raise Problem(f"{self.format} files do not say what columns they have", code="missing-key", hint=hint)
+        return self
+
+    @model_validator(mode="after")
+    def _no_stream(self) -> Self:
+        odd = [key for key in ("max_files", "watermark") if self.static and getattr(self, key) is not None]
+        if odd:
+            raise Problem(f"has 'static' and '{odd[0]}'", hint="keep one: what is static is no stream")
+        return self
+
+    def output(self) -> Schema | None:
+        return TEXT if self.format == "text" else self.schema_
+
+
+SOURCES: dict[str, type[SourceOptions]] = {
+    "kafka": KafkaSource, "file": FileSource, "list": ListSource, "rate": RateSource,
+}  # fmt: skip

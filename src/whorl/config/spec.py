@@ -11,15 +11,24 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from whorl.config.fields import Id, OnError, several
-from whorl.config.sinks import SINKS, ConsoleSink, KafkaSink, ListSink, SinkOptions
-from whorl.config.sources import SOURCES, KafkaSource, ListSource, RateSource, SourceOptions, Start
+from whorl.config.sinks import SINKS, ConsoleSink, FileSink, KafkaSink, ListSink, SinkOptions
+from whorl.config.sources import (
+    SOURCES,
+    FileSource,
+    KafkaSource,
+    ListSource,
+    RateSource,
+    SourceOptions,
+    Start,
+    Watermark,
+)  # fmt: skip
 from whorl.config.tree import Key, Path
 from whorl.errors import Location
 from whorl.operators.operator import ErrorPolicy, Options
 
 __all__ = [
-    "SINKS", "SOURCES", "ConsoleSink", "KafkaSink", "KafkaSource", "Link", "ListSink", "ListSource", "OperatorSpec",
-    "PipelineSpec", "RateSource", "SinkOptions", "SinkSpec", "SourceOptions", "SourceSpec", "Start",
+    "SINKS", "SOURCES", "ConsoleSink", "FileSink", "FileSource", "KafkaSink", "KafkaSource", "Link", "ListSink",
+    "ListSource", "OperatorSpec", "PipelineSpec", "RateSource", "SinkOptions", "SinkSpec", "SourceOptions", "SourceSpec", "Start", "Watermark",
 ]  # fmt: skip
 
 
@@ -64,6 +73,10 @@ class OperatorSpec(Named):
         default_factory=ErrorPolicy, description="what becomes of a record on which it fails: a word or a map"
     )
     isolate: bool = Field(default=False, description="runs in a component of its own")
+    host: Literal["", "tasks", "query"] = Field(
+        default="",
+        description="tasks: long-running tasks; query: Structured Streaming; without it whichever fits, and its neighbours'",
+    )
     options: dict[Key, Any] = Field(default_factory=dict, description="those of its type, as written")
 
 

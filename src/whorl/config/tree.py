@@ -20,8 +20,8 @@ class Tree:
     at: Location
     keys: Mapping[Key, Location] = field(default_factory=dict)
     """Of a map: where each key stands."""
-    text_at: Location | None = None
-    """Of a scalar that the file spells exactly as it reads, on one line: where its first character stands."""
+    lines: tuple[tuple[int, Location], ...] = ()
+    """Of a scalar that the file spells as it reads: which of its characters stand at the beginning of lines, and where."""
 
     def child(self, key: Key) -> Tree | None:
         if isinstance(self.value, dict):
@@ -50,8 +50,11 @@ class Tree:
     def inside(self, path: Sequence[Key], offset: int) -> Location:
         """Where a character of a scalar stands, if the file spells the scalar as it reads, else the scalar."""
         tree = self._deepest(path)[0]
-        start = tree.text_at
-        return replace(start, column=start.column + offset) if start else tree.at
+        before = [(first, at) for first, at in tree.lines if first <= offset]
+        if not before:
+            return tree.at
+        first, at = before[-1]
+        return replace(at, column=at.column + offset - first)
 
     def plain(self) -> Any:
         if isinstance(self.value, dict):

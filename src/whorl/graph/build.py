@@ -20,6 +20,7 @@ from whorl.errors import Finding, PipelineError
 from whorl.formats.options import AvroFormat
 from whorl.graph.columns import Columns
 from whorl.graph.graph import Kind, Node, StreamGraph
+from whorl.graph.hosts import host_findings
 from whorl.graph.user_code import user_modules
 from whorl.graph.wiring import wire
 from whorl.operators.operator import OperatorType
@@ -39,7 +40,8 @@ def build(loaded: Loaded) -> tuple[StreamGraph, list[Finding]]:
         columns = Columns(loaded, nodes, edges)
         followed = columns.follow()
     whole = tuple(edge for edge in edges if edge.source in nodes and edge.target in nodes)
-    return StreamGraph(loaded.spec.name, followed, whole), findings + columns.findings
+    graph = StreamGraph(loaded.spec.name, followed, whole)
+    return graph, [*findings, *columns.findings, *host_findings(loaded, graph, frozenset(columns.blamed))]
 
 
 def _nodes(loaded: Loaded) -> Iterator[tuple[Node | None, list[Finding]]]:
@@ -67,7 +69,7 @@ def _self_contained(options: Ends, folder: Path) -> Ends:
 
 
 def _operator_node(spec: OperatorSpec, typed: OperatorType) -> Node:
-    return Node(spec.id, Kind.OPERATOR, spec.type, typed, spec.on_error, spec.isolate, at=spec.at)
+    return Node(spec.id, Kind.OPERATOR, spec.type, typed, spec.on_error, spec.isolate, spec.host, at=spec.at)
 
 
 def _operator(loaded: Loaded, spec: OperatorSpec) -> tuple[OperatorType | None, list[Finding]]:

@@ -11,14 +11,16 @@ from dataclasses import replace
 
 from whorl.config.codes import suggest
 from whorl.config.loader import Loaded
-from whorl.config.spec import KafkaSink, KafkaSource, SinkOptions, SourceOptions
+from whorl.config.spec import FileSink, KafkaSink, KafkaSource, SinkOptions, SourceOptions, Watermark
 from whorl.config.tree import Path
 from whorl.errors import Finding, Location, PipelineError
 from whorl.formats import FormatOptions, codec
-from whorl.graph.graph import Edge, Node, StreamGraph
+from whorl.graph.graph import Edge, Node, StreamGraph, together
 from whorl.operators.expressions import compile_expression
 from whorl.operators.loading import load
-from whorl.operators.operator import OperatorType
+from whorl.operators.operator import OperatorType, Upstream
+from whorl.operators.sql.replay import replays
+from whorl.operators.sql.tree import looks_at_one_row
 from whorl.schema import UNKNOWN, Schema
 
 _PLACE = re.compile(r" at line 1, column (\d+)")
@@ -41,6 +43,8 @@ class Columns:
         self.edges = edges
         self.specs = {named.id: named for named in (*spec.sinks, *spec.operators, *spec.sources)}
         self.findings: list[Finding] = []
+        self.blamed: set[str] = set()
+        """Nodes that something is wrong with."""
 
     def follow(self) -> dict[str, Node]:
         whole = tuple(edge for edge in self.edges if edge.source in self.nodes and edge.target in self.nodes)
@@ -48,29 +52,35 @@ class Columns:
         for id in StreamGraph("", self.nodes, whole).order:
             node = self.nodes[id]
             self._named_outputs(node)
-            followed[id] = replace(node, schema=self._through(node, self._entering(id, followed)))
+            followed[id] = self._through(node, self._upstreams(id, followed))
         return {id: followed[id] for id in self.nodes}
 
-    def _entering(self, id: str, followed: Mapping[str, Node]) -> Schema | None:
-        sources = [followed.get(edge.source) for edge in self.edges if edge.target == id]
-        return together(source.schema if source else None for source in sources)
+    def _upstreams(self, id: str, followed: Mapping[str, Node]) -> list[Upstream]:
+        read = [(edge, followed.get(edge.source)) for edge in self.edges if edge.target == id]
+        return [Upstream(edge.table, source.schema if source else None) for edge, source in read]
 
-    def _through(self, node: Node, entering: Schema | None) -> Schema | None:
+    def _through(self, node: Node, upstreams: Sequence[Upstream]) -> Node:
         if isinstance(node.what, SourceOptions):
-            return self._source(node, node.what)
+            return replace(node, schema=self._source(node, node.what))
+        entering = together(upstream.schema for upstream in upstreams)
         if isinstance(node.what, SinkOptions):
             self._sink(node, node.what, entering)
-            return entering
-        return self._operator(node, node.what, entering)
+            return replace(node, schema=entering)
+        return self._operator(replace(node, what=node.what.reading(upstreams)), entering)
 
-    def _operator(self, node: Node, operator: OperatorType, entering: Schema | None) -> Schema | None:
-        before = len(self.findings)
+    def _operator(self, node: Node, entering: Schema | None) -> Node:
+        operator, before = node.what, len(self.findings)
+        assert isinstance(operator, OperatorType)
         self._exist(node, operator.columns(), entering)
-        self._compile(node, operator, entering)
+        spark_alone = self._compile(node, operator, entering)
         self._import(node, operator)
+        self._faults(node, operator)
         # A step of user code may be an object of the user's: only the host makes those.
-        if len(self.findings) == before and not list(operator.import_paths()):
-            self._step(node, operator, entering)
+        if len(self.findings) == before and operator.in_tasks and not list(operator.import_paths()):
+            spark_alone = spark_alone or self._step(node, operator, entering)
+        return replace(node, schema=self._output(node, operator, entering, before), not_in_tasks=spark_alone)
+
+    def _output(self, node: Node, operator: OperatorType, entering: Schema | None, before: int) -> Schema | None:
         try:
             return operator.output(entering)
         except PipelineError as error:
@@ -78,20 +88,54 @@ class Columns:
                 self._wrong(node, error, self._about(node, operator, error))
             return None
 
-    def _step(self, node: Node, operator: OperatorType, entering: Schema | None) -> None:
+    def _step(self, node: Node, operator: OperatorType, entering: Schema | None) -> str:
+        """Why it has no step that tasks could run, though Spark could."""
         try:
             operator.step(entering)
         except PipelineError as error:
+            if self._runs_in_query(node, operator, entering, error):
+                return f"{error.message}, which tasks do not compile"
             self._wrong(node, error, self._about(node, operator, error))
+        return ""
+
+    def _runs_in_query(self, node: Node, operator: OperatorType, entering: Schema | None, error: PipelineError) -> bool:
+        """Whether SQL outside the subset is no mistake, since Spark can run it."""
+        return error.code == "unsupported" and node.host != "tasks" and operator.native(entering) is not None
+
+    def _faults(self, node: Node, operator: OperatorType) -> None:
+        for fault in operator.faults():
+            at = self._place(node, *fault.path)
+            if fault.offset is not None:
+                at = self._at_character(node, fault.path, fault.offset)
+            near = suggest(fault.meant, self._tables(node.id), "ids") if fault.meant else ""
+            self._found(fault.code, node, fault.message, near or fault.hint, at)
+
+    def _tables(self, reader: str) -> list[str]:
+        """What SQL could read."""
+        givers = [named.id for named in self.loaded.spec.givers if named.id != reader]
+        return [*givers, *(edge.table for edge in self.edges if edge.output)]
 
     def _source(self, node: Node, source: SourceOptions) -> Schema | None:
+        watermark: Watermark | None = getattr(source, "watermark", None)
+        if watermark:
+            self._is_time(node, ("watermark", "column"), watermark.column, source.output())
         if not isinstance(source, KafkaSource):
             return source.output()
         self._exist(node, [(("key", index), name) for index, name in enumerate(source.key)], source.schema_)
         return source.output() if self._has_codec(node, source.format, source.schema_) else source.schema_
 
+    def _is_time(self, node: Node, path: Path, column: str, schema: Schema | None) -> None:
+        self._exist(node, [(path, column)], schema)
+        kind = schema.type_of(column) if schema else UNKNOWN
+        if kind not in ("timestamp", UNKNOWN):
+            message = f"the column '{column}' is a {kind}, not a timestamp"
+            self._found("type", node, message, "name a column of event time", self._place(node, *path))
+
     def _sink(self, node: Node, sink: SinkOptions, entering: Schema | None) -> None:
         self._exist(node, sink.columns(), entering)
+        if isinstance(sink, FileSink) and entering:
+            for message, hint in sink.unfit(entering):
+                self._found("format", node, message, hint, self._place(node, "format"))
         # Columns may be unknown only because of what was found before.
         if isinstance(sink, KafkaSink) and sink.format and (entering or not self.findings):
             self._has_codec(node, sink.format, entering)
@@ -111,12 +155,21 @@ class Columns:
             hint = suggest(name, entering.names, "columns") or "no columns arrive here"
             self._found("column", node, f"the column '{name}' does not exist", hint, self._named(node, path, name))
 
-    def _compile(self, node: Node, operator: OperatorType, entering: Schema | None) -> None:
+    def _compile(self, node: Node, operator: OperatorType, entering: Schema | None) -> str:
+        """Finds what is wrong with its expressions; gives the reason if they are right but for Spark alone."""
+        reasons = []
         for path, sql in operator.expressions():
             try:
                 compile_expression(sql, entering)
             except PipelineError as error:
-                self._wrong(node, error, self._inside(node, path, sql, error.message))
+                if not looks_at_one_row(sql) or not self._runs_in_query(node, operator, entering, error):
+                    self._wrong(node, error, self._inside(node, path, sql, error.message))
+                    continue
+                reasons.append(f"the expression '{sql}' is outside the subset that tasks compile")
+                for each in replays(sql):
+                    at = self._at_character(node, path, each.offset)
+                    self._found("replay", node, each.message, each.hint, at)
+        return reasons[0] if reasons else ""
 
     def _import(self, node: Node, operator: OperatorType) -> None:
         for path, import_path in operator.import_paths():
@@ -149,11 +202,14 @@ class Columns:
         return self.loaded.document.key_at(whole) if by_key else self._place(node, *path)
 
     def _inside(self, node: Node, path: Path, sql: str, message: str) -> Location | None:
+        return self._at_character(node, path, offset_of(sql, message))
+
+    def _at_character(self, node: Node, path: Path, offset: int) -> Location | None:
         spec = self.specs[node.id]
         tree = self.loaded.document.tree
         if not spec.path or tree.find((*spec.path, *path)) is None:
             return self._place(node, *path)
-        return tree.inside((*spec.path, *path), offset_of(sql, message))
+        return tree.inside((*spec.path, *path), offset)
 
     def _about(self, node: Node, operator: OperatorType, error: PipelineError) -> Location | None:
         """The option that a message quotes, else the node."""
@@ -165,18 +221,8 @@ class Columns:
         self._found(error.code, node, error.message, hint, at)
 
     def _found(self, code: str, node: Node, message: str, hint: str, at: Location | None) -> None:
+        self.blamed.add(node.id)
         self.findings.append(Finding(code, f"{node.kind.value} '{node.id}': {message}", hint, at))
-
-
-def together(schemas: Iterable[Schema | None]) -> Schema | None:
-    """The columns of rows that come from any of several inputs; not known as soon as one of them is not."""
-    columns: dict[str, str] = {}
-    for schema in (listed := list(schemas)):
-        if schema is None:
-            return None
-        for name, kind in schema:
-            columns[name] = kind if columns.get(name, kind) == kind else UNKNOWN
-    return Schema(tuple(columns.items())) if listed else None
 
 
 def offset_of(sql: str, message: str) -> int:

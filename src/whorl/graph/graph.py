@@ -5,15 +5,16 @@ Not a DAG: an edge marked `feedback` may close a cycle, any other cycle is a fin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from typing import Literal
 
 from whorl.config.spec import SinkOptions, SourceOptions
 from whorl.errors import Location
 from whorl.operators.operator import ErrorPolicy, OperatorType
-from whorl.schema import Schema
+from whorl.schema import UNKNOWN, Schema
 
 
 class Kind(Enum):
@@ -32,6 +33,10 @@ class Node:
     what: SourceOptions | OperatorType | SinkOptions
     on_error: ErrorPolicy = field(default_factory=ErrorPolicy)
     isolate: bool = False
+    host: Literal["", "tasks", "query"] = ""
+    """The host that the pipeline asks for, if any."""
+    not_in_tasks: str = ""
+    """Why it can run in a query alone, such as an expression outside the subset that tasks compile."""
     schema: Schema | None = None
     """Columns that leave it (a sink: that enter it); None where not known."""
     at: Location | None = None
@@ -47,6 +52,11 @@ class Edge:
     """Goes through a topic even where it need not (`via: topic`)."""
     feedback: bool = False
     at: Location | None = None
+
+    @property
+    def table(self) -> str:
+        """What SQL calls the rows that come along it."""
+        return f"{self.source}_{self.output}" if self.output else self.source
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,10 @@ class StreamGraph:
     def out_of(self, node: str) -> list[Edge]:
         return [edge for edge in self.edges if edge.source == node]
 
+    def entering(self, node: str) -> Schema | None:
+        """The columns of the rows that enter it; None where not known."""
+        return together(self.nodes[edge.source].schema for edge in self.into(node))
+
     @cached_property
     def order(self) -> tuple[str, ...]:
         """Ids so that every edge that is no feedback goes forward, in file order among equals; cycles come last."""
@@ -77,3 +91,14 @@ class StreamGraph:
                     if not edge.feedback and edge.target in waiting:
                         waiting[edge.target] -= 1
         return (*order, *waiting)
+
+
+def together(schemas: Iterable[Schema | None]) -> Schema | None:
+    """The columns of rows that come from any of several inputs; not known as soon as one of them is not."""
+    columns: dict[str, str] = {}
+    for schema in (listed := list(schemas)):
+        if schema is None:
+            return None
+        for name, kind in schema:
+            columns[name] = kind if columns.get(name, kind) == kind else UNKNOWN
+    return Schema(tuple(columns.items())) if listed else None

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from whorl.errors import Unavailable
 from whorl.jobs.job import Job
 from whorl.kafka.topics import Cluster, Place
-from whorl.plan.plan import Component
+from whorl.plan.plan import Component, Host
+from whorl.query.host import QueryState
 from whorl.tasks.assignment import GENERATED
 from whorl.tasks.generated import length
 
@@ -24,11 +25,19 @@ class CatchUp:
     def reached(self) -> bool:
         for component in self._job.plan.components:
             if component.id not in self._done and self._upstream_done(component):
-                self._check(component)
+                self._check_query(component) if component.host is Host.QUERY else self._check(component)
         return len(self._done) == len(self._job.plan.components)
 
     def _upstream_done(self, component: Component) -> bool:
         return all(other.id in self._done for other in self._job.plan.upstream(component))
+
+    def _check_query(self, component: Component) -> None:
+        """It starts when all that it can ever read is there, and ends by itself."""
+        query = self._job.queries.jobs[component.id]
+        if query.state is QueryState.PREPARED:
+            query.start()
+        elif query.state is QueryState.ENDED and query.error is None:
+            self._done.add(component.id)
 
     def _check(self, component: Component) -> None:
         if component.id not in self._goals:

@@ -9,7 +9,7 @@ from whorl.config.spec import KafkaSource
 from whorl.errors import Finding
 from whorl.kafka.topics import Cluster, TopicWanted
 from whorl.plan import naming
-from whorl.plan.plan import Component, Input, OutputKind, Plan
+from whorl.plan.plan import Component, Host, Input, OutputKind, Plan
 from whorl.tasks.assignment import generated_topic
 from whorl.tasks.generated import partitions
 from whorl.tasks.layout import logical_partitions
@@ -61,17 +61,23 @@ def own_topics(pipeline: str) -> Mapping[str, Mapping[str, str]]:
     }
 
 
-def changelog(topic: str, lps: int) -> TopicWanted:
-    return TopicWanted(topic, lps, _COMPACTED)
+def kept(topic: str, partitions: int) -> TopicWanted:
+    """A topic of which the last record of each key is kept."""
+    return TopicWanted(topic, partitions, _COMPACTED)
 
 
 def _survey_component(plan: Plan, component: Component, ground: Ground, registration: Registration | None) -> None:
-    ground.topics[component.id] = {input.id: _topics_of(plan, input, ground) for input in component.inputs}
+    ground.topics[component.id] = {input.id: _topics_of(plan, component, input, ground) for input in component.inputs}
     entry = registration.components.get(component.id) if registration else None
     counts = [ground.partitions[topic] for topics in ground.topics[component.id].values() for topic in topics]
-    lps = entry.layout.lps if entry else logical_partitions(counts, plan.settings.max_tasks)
+    if component.host is Host.QUERY:
+        lps = max(counts, default=plan.settings.partitions)
+    else:
+        lps = entry.layout.lps if entry else logical_partitions(counts, plan.settings.max_tasks)
     ground.lps[component.id] = lps
     for output in component.outputs:
+        if output.kind is OutputKind.FILE:
+            continue
         if output.kind is OutputKind.SINK:
             _outside(plan, output.topic, f"sink '{output.id}'", ground)
         else:
@@ -79,12 +85,14 @@ def _survey_component(plan: Plan, component: Component, ground: Ground, registra
             _want(ground, TopicWanted(output.topic, lps, {**_INTERNAL, **keep}))
 
 
-def _topics_of(plan: Plan, input: Input, ground: Ground) -> tuple[str, ...]:
+def _topics_of(plan: Plan, component: Component, input: Input, ground: Ground) -> tuple[str, ...]:
     source = input.source
     if source is None:
         return (input.topic,)
     if isinstance(source, KafkaSource):
         return _kafka_topics(plan, input.id, source, ground)
+    if component.host is Host.QUERY:
+        return ()
     topic = generated_topic(input)
     ground.partitions[topic] = partitions(source)
     return (topic,)

@@ -18,8 +18,9 @@ from pyspark import SparkContext
 
 from whorl.errors import Superseded, Unavailable, WhorlError, WorldError
 from whorl.jobs.ground import Ground
+from whorl.jobs.queries import Queries
 from whorl.kafka.topics import Cluster
-from whorl.plan.plan import Component, OutputKind, Plan
+from whorl.plan.plan import Component, Host, OutputKind
 from whorl.spark.session import master_of
 from whorl.tasks.assignment import GENERATED, Assignment
 from whorl.tasks.control import Address, StatusReader, StatusWriter, Stop, send_order
@@ -42,12 +43,12 @@ class State(Enum):
 
 class Job:
     def __init__(
-        self, context: SparkContext, plan: Plan, ground: Ground, limits: Mapping[str, int], driver: Driver
+        self, context: SparkContext, queries: Queries, ground: Ground, limits: Mapping[str, int], driver: Driver
     ) -> None:
-        self.plan, self.ground = plan, ground
+        self.plan, self.ground, self.queries = queries.plan, ground, queries
         self.state = State.CREATED
         self.error: WhorlError | None = None
-        self.watch = Watch(plan.settings.restart)
+        self.watch = Watch(self.plan.settings.restart)
         self.jobs: dict[str, ComponentJob] = {}
         self._growing: set[str] = set()
         """Components that stop to take up new partitions."""
@@ -55,14 +56,18 @@ class Job:
         self._limits = limits
         self._driver = driver
 
-    def start(self, cluster: Cluster, wanted: Mapping[str, Wanted], news_from: int) -> None:
+    def start(
+        self, cluster: Cluster, wanted: Mapping[str, Wanted], news_from: int, until_caught_up: bool = False
+    ) -> None:
         self._cluster, self._wanted = cluster, wanted
         self._clients = clients = cluster.clients
         self._news = StatusReader(clients, self.plan.pipeline, self._driver.registration.uid, news_from)
         self._writer = StatusWriter(clients, self.plan.pipeline)
         self._beat_at = self._stop_by = 0.0
         self._survey_at, self._trim_at = time.monotonic() + _SURVEY_EVERY, time.monotonic() + _TRIM_EVERY
-        self._lay_out([component.id for component in self.plan.components])
+        self._lay_out([component.id for component in self.plan.on(Host.TASKS)])
+        if not until_caught_up:  # else each starts when all before it is done
+            self.queries.start()
         self.state = State.RUNNING
 
     def _lay_out(self, components: list[str]) -> None:
@@ -103,6 +108,7 @@ class Job:
                 WorldError(f"component '{id}' failed again and again: {view.last_error}", hint=hint, code="gave-up")
             )
         self._replace_hung()
+        self.queries.look()
         self._look_at_topics()
         if self.watch.failure():
             self.stop()  # the error itself comes with the end of the Spark job
@@ -144,7 +150,7 @@ class Job:
                 return self._fail(
                     WorldError(f"topic '{gone[0]}' does not exist any more", hint=hint, code="topic-gone")
                 )
-            if any(now[topic] > count for topic, count in read.items()):
+            if component.host is Host.TASKS and any(now[topic] > count for topic, count in read.items()):
                 grown.append(component.id)
         self.ground.partitions.update({topic: count for topic, count in now.items() if topic in self.ground.partitions})
         self._growing.update(grown)
@@ -159,6 +165,7 @@ class Job:
         self._trim_at = time.monotonic() + _TRIM_EVERY
         edges = {output.topic for output in self.plan.outputs if output.kind is OutputKind.EDGE}
         done = {place: at for view in self.watch.components.values() for place, at in view.positions.items()}
+        done.update(self.queries.no_longer_needed)
         self._cluster.delete_before({place: at for place, at in done.items() if place[0] in edges and at > 0})
 
     def _take_ends(self) -> None:
@@ -175,7 +182,9 @@ class Job:
                 self._fail(
                     WorldError(f"the Spark job of '{job.description}' ended: {_first_line(job.error)}", code="spark")
                 )
-        if len(ended) == len(self.jobs):
+        for error in self.queries.errors():
+            self._fail(error)
+        if len(ended) == len(self.jobs) and self.queries.are_over:
             self.state = State.FAILED if self.error else State.ENDED
         elif self.state is State.STOPPING and time.monotonic() > self._stop_by:
             self._cancel()
@@ -194,6 +203,7 @@ class Job:
         self._stop_by = time.monotonic() + self.plan.settings.stop_timeout
         for id in self.jobs:
             send_order(self._clients, self._address(id), Stop())
+        self.queries.stop()
 
     def _cancel(self) -> None:
         self._stop_by = float("inf")
@@ -203,6 +213,7 @@ class Job:
             self.error = WorldError(self.watch.failure() or late, code="stop-timeout")
         for job in self.jobs.values():
             job.cancel()
+        self.queries.cancel()
 
     def close(self) -> None:
         self._news.close()
@@ -215,10 +226,13 @@ class Job:
         """What was made for it, what Spark calls it, and where Spark shows it."""
         context, master = self._context, master_of(self._context)
         tasks = sum(job.assignment.layout.tasks for job in self.jobs.values())
+        parts = [f"{len(self.jobs)} jobs, {tasks} tasks"] if self.jobs else []
+        parts += [f"{len(self.queries.jobs)} queries"] if self.queries.jobs else []
         made = [topic for topic in self.ground.missing if not topic.name.startswith("whorl.")]
         return [
             *(f"created topic '{topic.name}' with {topic.partitions} partitions" for topic in made),
-            f"Spark application {context.applicationId} on {master}: {len(self.jobs)} jobs, {tasks} tasks",
+            f"Spark application {context.applicationId} on {master}: {', '.join(parts)}",
+            *(f"checkpoint of '{id}' in {query.checkpoint}" for id, query in self.queries.jobs.items()),
             f"Spark UI {context.uiWebUrl or 'off'}",
         ]
 

@@ -15,7 +15,7 @@ from whorl.kafka.reading import read_tail
 from whorl.kafka.topics import Cluster, Place
 from whorl.kafka.version import OLDEST, broker_version
 from whorl.plan import naming
-from whorl.plan.plan import Component, Plan
+from whorl.plan.plan import Component, Host, Plan
 from whorl.tasks.assignment import GENERATED
 from whorl.tasks.changelog import read_positions
 from whorl.tasks.register import Registration
@@ -44,7 +44,7 @@ def preflight(flight: Flight) -> list[Finding]:
     for check in (_version, _transaction_timeout, _manifest):
         findings += check(flight)
     if not findings:
-        for component in flight.plan.components:
+        for component in flight.plan.on(Host.TASKS):
             findings += _offsets(flight, component)
             findings += _partitioner(flight, component)
     return findings
@@ -72,7 +72,7 @@ def _manifest(flight: Flight) -> Iterator[Finding]:
     """Positions belong to components by name: one that vanished or reads something else would start over in silence."""
     if flight.registration is None:
         return
-    name, planned = flight.plan.pipeline, {component.id: component for component in flight.plan.components}
+    name, planned = flight.plan.pipeline, {component.id: component for component in flight.plan.on(Host.TASKS)}
     hint = "give the pipeline another 'name', or start over with 'whorl run --fresh'"
     for id, entry in flight.registration.components.items():
         if id not in planned:

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from whorl.config.loader import Loaded
 from whorl.errors import PreflightFailed
 from whorl.graph.check import checked
@@ -20,13 +18,17 @@ from whorl.jobs.address import clients_of
 from whorl.jobs.begin import first_positions
 from whorl.jobs.bundle import bundle_user_code, bundle_whorl
 from whorl.jobs.ends import CatchUp
-from whorl.jobs.ground import Ground, changelog, own_topics, survey
+from whorl.jobs.ground import Ground, kept, own_topics, survey
 from whorl.jobs.job import Job, State
 from whorl.jobs.preflight import Flight, preflight
+from whorl.jobs.queries import Queries, places_of
+from whorl.jvm.jars import CONNECTOR, resolve
 from whorl.kafka.topics import Cluster, TopicWanted
 from whorl.plan import naming
-from whorl.plan.plan import Output, OutputKind, Plan
+from whorl.plan.plan import Delivery, Host, Output, OutputKind, Plan
 from whorl.plan.planner import make_plan
+from whorl.query.ledger import PARTITIONS, Ledger
+from whorl.query.pins import session_settings
 from whorl.sinks.view import ViewReader
 from whorl.spark.session import SessionOptions, check_slots, open_session, slots_needed
 from whorl.tasks.driver import Driver, Wanted, refuse_second
@@ -40,6 +42,7 @@ class RunOptions:
     until_caught_up: bool = False
     fresh: bool = False
     accept_gap: bool = False
+    accept_repeat: bool = False
     verbose: bool = False
 
 
@@ -59,18 +62,23 @@ def run(loaded: Loaded, options: RunOptions, show: Show, wants_to_stop: Callable
     with tempfile.TemporaryDirectory(prefix="whorl-") as folder, ThreadPoolExecutor(1) as aside:
         ground = _prepare(plan, cluster, options)
         wanted = _wanted(plan, ground, cluster, options)
-        session_options = _session_options(plan, loaded, wanted, Path(folder), options)
+        session_options = _session_options(plan, loaded, ground, wanted, Path(folder), options)
         opening = aside.submit(open_session, session_options)  # takes seconds, and needs nothing of what follows
         try:
             driver = Driver(clients, plan.pipeline)
             if options.fresh:
+                _fence_queries(plan, ground, cluster, driver.registration.uid)
                 driver.start_over()
             _make_topics(plan, ground, cluster, driver.registration)
         finally:
             session = opening.result()
         try:
             check_slots(session, session_options.slots)
-            return _await(_job(session, plan, ground, cluster, driver), wanted, cluster, options, show, wants_to_stop)
+            limits = _limits(plan, cluster)
+            queries = Queries(plan, cluster, ground, places_of(loaded))
+            queries.prepare(session, driver.registration.uid, limits, options.until_caught_up, options.accept_repeat)
+            job = Job(session.sparkContext, queries, ground, limits, driver)
+            return _await(job, wanted, cluster, options, show, wants_to_stop)
         finally:
             with suppress(Exception):  # a JVM that was killed cannot be stopped, and has said so already
                 session.stop()
@@ -104,16 +112,20 @@ def _replication(plan: Plan, cluster: Cluster) -> int:
 
 def _make_topics(plan: Plan, ground: Ground, cluster: Cluster, registration: Registration) -> None:
     changelogs = [
-        changelog(naming.changelog_topic(plan.pipeline, registration.uid, component.id), ground.lps[component.id])
-        for component in plan.components
+        kept(naming.changelog_topic(plan.pipeline, registration.uid, component.id), ground.lps[component.id])
+        for component in plan.on(Host.TASKS)
     ]
-    new = [topic for topic in changelogs if topic.name not in ground.partitions]
+    ledgers = [
+        kept(naming.ledger_topic(plan.pipeline, registration.uid, component.id), PARTITIONS)
+        for component in plan.on(Host.QUERY)
+    ]
+    new = [topic for topic in (*changelogs, *ledgers) if topic.name not in ground.partitions]
     cluster.create([*ground.missing, *new], _replication(plan, cluster))
 
 
 def _wanted(plan: Plan, ground: Ground, cluster: Cluster, options: RunOptions) -> dict[str, Wanted]:
     wanted = {}
-    for component in plan.components:
+    for component in plan.on(Host.TASKS):
         lps = ground.lps[component.id]
         places = tuple((topic, p) for topic, count in ground.read_by(component).items() for p in range(count))
         first = partial(first_positions, cluster, component, ground, options.accept_gap)
@@ -123,7 +135,7 @@ def _wanted(plan: Plan, ground: Ground, cluster: Cluster, options: RunOptions) -
 
 
 def _session_options(
-    plan: Plan, loaded: Loaded, wanted: dict[str, Wanted], folder: Path, options: RunOptions
+    plan: Plan, loaded: Loaded, ground: Ground, wanted: dict[str, Wanted], folder: Path, options: RunOptions
 ) -> SessionOptions:
     settings = plan.settings
     local = settings.master.startswith("local")
@@ -134,21 +146,41 @@ def _session_options(
     return SessionOptions(
         name=f"whorl {plan.pipeline}",
         master=settings.master,
-        slots=slots_needed(sum(want.tasks for want in wanted.values())),
-        settings=settings.spark,
+        slots=slots_needed(sum(want.tasks for want in wanted.values()) + _query_slots(plan, ground)),
+        settings={**_query_settings(plan), **settings.spark},
         py_files=(*(str(path) for path in bundles if path), *settings.py_files),
         archives=tuple(settings.archives),
         verbose=options.verbose,
     )
 
 
-def _job(session: SparkSession, plan: Plan, ground: Ground, cluster: Cluster, driver: Driver) -> Job:
-    written = {plan.dead_letter, *(output.topic for output in plan.outputs)}
-    limits = {
-        topic: int(config.get("max.message.bytes", _DEFAULT_LIMIT))
-        for topic, config in cluster.topic_config(written).items()
-    }
-    return Job(session.sparkContext, plan, ground, limits, driver)
+def _query_slots(plan: Plan, ground: Ground) -> int:
+    """A batch takes what cores there are; in real-time mode every partition that is read has a task of its own, all the time."""
+    queries = plan.on(Host.QUERY)
+    at_once = [component for component in queries if component.delivery is Delivery.REALTIME]
+    partitions = sum(sum(ground.read_by(component).values()) * len(component.outputs) for component in at_once)
+    return partitions + (os.cpu_count() or 1) * (len(queries) > len(at_once))
+
+
+def _query_settings(plan: Plan) -> dict[str, str]:
+    if not plan.on(Host.QUERY):
+        return {}
+    return {**session_settings(), "spark.jars": ",".join(str(path) for path in resolve(CONNECTOR))}
+
+
+def _fence_queries(plan: Plan, ground: Ground, cluster: Cluster, uid: str) -> None:
+    """So that a query of the life that ends here can write nothing any more."""
+    for component in plan.on(Host.QUERY):
+        topic = naming.ledger_topic(plan.pipeline, uid, component.id)
+        if topic in ground.partitions:
+            Ledger(cluster.clients, topic, uid, component.id).take()
+
+
+def _limits(plan: Plan, cluster: Cluster) -> dict[str, int]:
+    """The largest message that each topic written takes."""
+    written = {plan.dead_letter, *(output.topic for output in plan.outputs if output.topic)}
+    configs = cluster.topic_config(written)
+    return {topic: int(config.get("max.message.bytes", _DEFAULT_LIMIT)) for topic, config in configs.items()}
 
 
 def _await(
@@ -162,7 +194,7 @@ def _await(
     views = [output for output in job.plan.outputs if output.kind is OutputKind.VIEW]
     view = ViewReader(cluster.clients, views, _view_ends(cluster, job, views)) if views else None
     catch_up = CatchUp(cluster, job) if options.until_caught_up else None
-    job.start(cluster, wanted, _news_end(cluster, job.plan))
+    job.start(cluster, wanted, _news_end(cluster, job.plan), options.until_caught_up)
     try:
         while not job.is_over:
             job.look(0.05 if view else 0.1)

@@ -51,6 +51,7 @@ CONNECTOR = JarSet(
         "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
         "org.apache.kafka:kafka-clients:3.9.2",
         "org.apache.commons:commons-pool2:2.13.1",
+        "org.apache.spark:spark-avro_2.13:4.1.1",
     ),
 )
 BROKER = JarSet("broker", ("org.apache.kafka:kafka_2.13:4.1.0", "org.slf4j:slf4j-simple:1.7.36"), transitive=True)

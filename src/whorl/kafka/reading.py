@@ -14,7 +14,11 @@ from whorl.kafka.topics import Cluster
 
 
 def read_to_end(
-    clients: Clients, partitions: Iterable[tuple[str, int]], timeout: float = 60.0, past_open: bool = False
+    clients: Clients,
+    partitions: Iterable[tuple[str, int]],
+    timeout: float = 60.0,
+    past_open: bool = False,
+    isolation: str = "read_committed",
 ) -> Iterator[Any]:
     """All committed records of these partitions; returns when each was read to its end, raises Unavailable after `timeout` of silence.
 
@@ -25,7 +29,7 @@ def read_to_end(
     if not wanted:
         return
     # Asking Kafka for the beginning costs half a second; going to 0, and to the earliest where that is gone, costs nothing.
-    consumer = clients.consumer(**{"auto.offset.reset": "earliest"})
+    consumer = clients.consumer(**{"auto.offset.reset": "earliest", "isolation.level": isolation})
     try:
         consumer.assign(wanted)
         yield from _until_ends(consumer, {(tp.topic, tp.partition) for tp in wanted}, timeout, past_open)

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import builtins
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from whorl.operators.native import Native
 from whorl.schema import Schema
 from whorl.units import Duration
 
@@ -59,6 +61,29 @@ class ErrorPolicy(Options):
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """What an operator reads, as SQL may name it: the id, or `id_output` of an operator with several outputs."""
+
+    table: str
+    schema: Schema | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What an operator finds wrong with itself at its place in a graph."""
+
+    path: tuple[str | int, ...]
+    """Of the option that is wrong."""
+    code: str
+    message: str
+    hint: str
+    offset: int | None = None
+    """Of the character in the option's text, where that tells more."""
+    meant: str = ""
+    """A word that should be an id: the hint is then the nearest one."""
+
+
 class OperatorType(ABC):
     """One operator of a pipeline: the class is its type, the instance its options."""
 
@@ -69,13 +94,27 @@ class OperatorType(ABC):
     """Whether it reads the row at all; where nothing does, records pass undecoded."""
     changes_key: ClassVar[bool] = False
     """Whether a record may leave with another key."""
+    in_tasks: ClassVar[bool] = True
+    """Whether it has a step; what has none runs in a query alone."""
+    upstreams: tuple[Upstream, ...] = ()
+    """What it reads, in the order written; known once it has its place in a graph."""
 
     def __init__(self, options: Any) -> None:
         self.options = options
 
+    def reading(self, upstreams: Sequence[Upstream]) -> Self:
+        """The same operator at its place in a graph."""
+        placed = copy(self)
+        placed.upstreams = tuple(upstreams)
+        return placed
+
     @abstractmethod
     def step(self, schema: Schema | None) -> Step:
         """The step for rows of this schema (None: not known)."""
+
+    def native(self, schema: Schema | None) -> Native | None:
+        """What it is to Spark for rows of this schema; None where it runs in tasks alone."""
+        return None
 
     def output(self, schema: Schema | None) -> Schema | None:
         """The columns that leave it, given those that enter."""
@@ -95,4 +134,8 @@ class OperatorType(ABC):
 
     def import_paths(self) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """(path inside the options, import path) of every piece of user code, for check."""
+        return ()
+
+    def faults(self) -> Iterable[Fault]:
+        """What else is wrong with it, given what it reads (`upstreams`), for check."""
         return ()

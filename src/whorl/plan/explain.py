@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from whorl.config.spec import KafkaSource
+from whorl.config.spec import FileSink, FileSource, KafkaSource
 from whorl.plan.draw import draw
 from whorl.plan.picture import picture
-from whorl.plan.plan import Component, Input, Output, OutputKind, Placed, Plan
+from whorl.plan.plan import Component, Delivery, Input, Output, OutputKind, Placed, Plan
+from whorl.plan.words import query_lines, sql_of
 from whorl.schema import Schema
 from whorl.units import format_duration
 
@@ -29,14 +30,15 @@ def explain(plan: Plan) -> str:
 
 
 def job_description(plan: Plan, component: Component) -> str:
-    """What Spark's UI shows of the component's job; the layout's number is fixed at the start."""
-    return f"{plan.pipeline}/{component.id} layout n"
+    """What Spark's UI shows of the component's job or query; the layout's number is fixed at the start."""
+    name = f"{plan.pipeline}/{component.id}"
+    return name if component.is_query else f"{name} layout n"
 
 
 def slots(plan: Plan) -> int | None:
-    """All long tasks and the spare ones; None where the number of tasks is fixed at the start."""
+    """All long tasks and the spare ones; None where tasks or cores are counted at the start."""
     tasks = plan.settings.tasks
-    return None if tasks is None else tasks * len(plan.components) + SPARE_SLOTS
+    return None if tasks is None or plan.queries else tasks * len(plan.components) + SPARE_SLOTS
 
 
 def _title(plan: Plan) -> str:
@@ -49,27 +51,48 @@ def _feedback(plan: Plan) -> list[str]:
 
 
 def _component(plan: Plan, component: Component) -> Iterator[str]:
-    settings = plan.settings
-    tasks = _DECIDED_LATER if settings.tasks is None else str(settings.tasks)
     yield f"component '{component.id}' on host {component.host.value}"
-    job = f"1 Spark job '{job_description(plan, component)}' of {tasks} long-running tasks, one slot each"
-    yield from _block("spark", [job])
+    if plan.queries:
+        yield from _block("because", [component.reason])
+    yield from _block("spark", [_spark(plan, component)])
     yield from _block("reads", [_input(input) for input in component.inputs])
     yield from _block("runs", [_operator(component, placed) for placed in component.operators])
     yield from _block("writes", [_output(component, output) for output in component.outputs])
+    for name, line in query_lines(plan, component) if component.is_query else _task_lines(plan, component):
+        yield from _block(name, [line])
+
+
+def _spark(plan: Plan, component: Component) -> str:
+    name = f"'{job_description(plan, component)}'"
+    if component.is_query:
+        return f"1 Structured Streaming query {name}"
+    tasks = _DECIDED_LATER if plan.settings.tasks is None else str(plan.settings.tasks)
+    return f"1 Spark job {name} of {tasks} long-running tasks, one slot each"
+
+
+def _task_lines(plan: Plan, component: Component) -> Iterator[tuple[str, str]]:
     if any(input.raw for input in component.inputs):
-        yield from _block("note", ["values are copied as bytes: nothing here looks into them"])
-    yield from _block("group", [component.group])
-    guarantee = settings.guarantee.replace("_", " ")
-    yield from _block("guarantee", [f"{guarantee}, a commit every {format_duration(settings.commit_interval)}"])
+        yield "note", "values are copied as bytes: nothing here looks into them"
+    yield "group", component.group
+    guarantee = plan.settings.guarantee.replace("_", " ")
+    yield "guarantee", f"{guarantee}, a commit every {format_duration(plan.settings.commit_interval)}"
 
 
 def _input(input: Input) -> str:
+    known = f"{_columns(input.schema)}{_late(input)}"
     if input.source is None:
-        return f"topic '{input.topic}', {input.format.type}{_columns(input.schema)}"
+        return f"topic '{input.topic}', {input.format.type}{known}"
     if isinstance(input.source, KafkaSource):
-        return f"{input.id}: {_topics(input.source)}, {input.format.type}{_columns(input.schema)}{_policy(input)}"
-    return f"{input.id}: {input.source.type} source{_columns(input.schema)}"
+        return f"{input.id}: {_topics(input.source)}, {input.format.type}{known}{_policy(input)}"
+    if isinstance(input.source, FileSource):
+        read = ", read once at the start" if input.source.static else ""
+        return f"{input.id}: folder '{input.source.path}', {input.source.format} files{known}{read}{_policy(input)}"
+    return f"{input.id}: {input.source.type} source{known}"
+
+
+def _late(input: Input) -> str:
+    mark = input.watermark
+    return f", watermark {format_duration(mark.delay)} behind {mark.column}" if mark else ""
 
 
 def _topics(source: KafkaSource) -> str:
@@ -89,7 +112,9 @@ def _policy(of: Input | Placed) -> str:
 
 
 def _operator(component: Component, placed: Placed) -> str:
-    return f"{placed.node.id} from {_sources(component, placed.node.id)}: {placed.node.type}{_policy(placed)}"
+    sql = sql_of(placed) if component.is_query else ""
+    told = f"{placed.node.type}{f', {sql}' if sql else ''}{_policy(placed)}"
+    return f"{placed.node.id} from {_sources(component, placed.node.id)}: {told}"
 
 
 def _sources(component: Component, id: str) -> str:
@@ -98,6 +123,8 @@ def _sources(component: Component, id: str) -> str:
 
 def _output(component: Component, output: Output) -> str:
     sources, told = _sources(component, output.id), f"topic '{output.topic}', {output.format.type}"
+    if isinstance(output.sink, FileSink):
+        return f"{output.id} from {sources}: folder '{output.sink.path}', {output.sink.format} files"
     if output.kind is OutputKind.EDGE:
         return f"from {sources}: {told}{_columns(output.schema)}"
     key = f", key {', '.join(output.key)}" if output.key else ""
@@ -112,13 +139,29 @@ def _cuts(plan: Plan) -> Iterator[str]:
 
 
 def _totals(plan: Plan) -> Iterator[str]:
-    components, tasks, total = _count(len(plan.components), "component"), plan.settings.tasks, slots(plan)
-    if total is None:
-        told = f"{components} of {_DECIDED_LATER} tasks each, + {SPARE_SLOTS} spare; 'tasks' sets the number"
-    else:
-        told = f"{total}: {components} of {_count(tasks or 0, 'task')} each, + {SPARE_SLOTS} spare; fewer where there are fewer partitions"
-    yield from _block("slots", [told], indent="")
+    yield from _block("slots", [_slots(plan)], indent="")
     yield from _block("dead", [f"bad records go to topic '{plan.dead_letter}'"], indent="")
+
+
+def _slots(plan: Plan) -> str:
+    total, told = slots(plan), f"{', '.join(_needed(plan))}, + {SPARE_SLOTS} spare"
+    if total is not None:
+        return f"{total}: {told}; fewer where there are fewer partitions"
+    counted = plan.settings.tasks is not None or len(plan.queries) == len(plan.components)
+    return told if counted else f"{told}; 'tasks' sets the number"
+
+
+def _needed(plan: Plan) -> Iterator[str]:
+    tasks, jobs = plan.settings.tasks, len(plan.components) - len(plan.queries)
+    if jobs:
+        each = f"{_DECIDED_LATER} tasks" if tasks is None else _count(tasks, "task")
+        yield f"{_count(jobs, 'component')} of {each} each"
+    batches = sum(component.delivery is not Delivery.REALTIME for component in plan.queries)
+    if batches:
+        yield f"all cores for {_count(batches, 'query')}"
+    for component in plan.queries:
+        if component.delivery is Delivery.REALTIME:
+            yield f"one for each partition that '{component.id}' reads"
 
 
 def _block(name: str, lines: Iterable[str], indent: str = "  ") -> Iterator[str]:
@@ -127,4 +170,5 @@ def _block(name: str, lines: Iterable[str], indent: str = "  ") -> Iterator[str]
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number} {noun if number == 1 else plural}"

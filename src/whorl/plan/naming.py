@@ -63,3 +63,18 @@ def driver_id(pipeline: str) -> str:
 
 def task_id(uid: str, component: str, layout: int, task: int) -> str:
     return f"{uid}.{slug(component)}.{layout}.{task}"
+
+
+def ledger_topic(pipeline: str, uid: str, component: str) -> str:
+    """What the writers of a query component note of each batch."""
+    return f"whorl.{slug(pipeline)}.{uid}.{slug(component)}.ledger"
+
+
+def query_id(uid: str, component: str) -> str:
+    """The transactional id of the driver of a query component."""
+    return f"{uid}.{slug(component)}.query"
+
+
+def seat_id(uid: str, component: str, seat: str) -> str:
+    """The transactional id of one process that writes for a query component."""
+    return f"{uid}.{slug(component)}.seat.{slug(seat)}"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from whorl.config.spec import KafkaSink, KafkaSource
+from whorl.config.spec import FileSink, FileSource, KafkaSink, KafkaSource
 from whorl.graph.graph import Edge, Kind, Node
-from whorl.plan import naming
 from whorl.plan.layers import Box, Frame
 from whorl.plan.plan import Plan
 
@@ -28,15 +27,16 @@ def picture(plan: Plan) -> tuple[list[Box], list[tuple[str, str]]]:
 
 def topic_of(plan: Plan, edge: Edge) -> str | None:
     """The topic of an edge that was cut."""
-    name = naming.edge_topic("", edge.source, edge.output, edge.target)
-    cuts = (cut for cut in plan.cuts if (cut.source, cut.target) == (edge.source, edge.target))
-    return next((cut.topic for cut in cuts if cut.topic.endswith(name)), None)
+    way = (edge.source, edge.output, edge.target)
+    return next((cut.topic for cut in plan.cuts if (cut.source, cut.output, cut.target) == way), None)
 
 
 def outside(node: Node) -> str:
-    """The topics that a source or sink names."""
+    """The topics or the folder that a source or sink names."""
     if isinstance(node.what, KafkaSource):
         return node.what.pattern or ", ".join(node.what.names)
+    if isinstance(node.what, FileSource | FileSink):
+        return node.what.path
     return node.what.topic if isinstance(node.what, KafkaSink) else ""
 
 

@@ -9,17 +9,36 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Literal
 
 from whorl.config.settings import Settings
-from whorl.config.spec import SourceOptions
+from whorl.config.spec import FileSource, SinkOptions, SourceOptions, Watermark
 from whorl.formats import FormatOptions
 from whorl.graph.graph import Node, StreamGraph
-from whorl.operators.operator import ErrorPolicy
+from whorl.operators.native import ROW_BY_ROW, Native, Query, Unique
+from whorl.operators.operator import ErrorPolicy, OperatorType
 from whorl.schema import Schema
+
+Mode = Literal["append", "update"]
+"""Whether a row leaves once, when it is final, or each time it changes."""
 
 
 class Host(Enum):
     TASKS = "tasks"
+    QUERY = "query"
+
+
+class Delivery(Enum):
+    """How what a query component writes leaves it; a tasks component writes in Kafka's own transactions."""
+
+    LEDGER = "ledger"
+    """Exactly once into topics: `whorl.query.ledger`."""
+    NATIVE = "native"
+    """At least once, by Spark's own Kafka writer."""
+    REALTIME = "realtime"
+    """At least once, record by record, in Spark's real-time mode."""
+    FILES = "files"
+    """Exactly once by the log of Spark's file sink."""
 
 
 class OutputKind(Enum):
@@ -27,6 +46,8 @@ class OutputKind(Enum):
     EDGE = "edge"
     VIEW = "view"
     """A console or list sink: an internal topic that the driver reads back."""
+    FILE = "file"
+    """A folder that Spark's file sink writes."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +65,13 @@ class Input:
     on_error: ErrorPolicy
     raw: bool = False
     """Nothing in the component looks into the value: it passes as bytes."""
+    watermark: Watermark | None = None
+    """Of a query component: how late rows may be."""
+
+    @property
+    def is_static(self) -> bool:
+        """No stream, but a table that is read as it is at the start."""
+        return isinstance(self.source, FileSource) and self.source.static
 
 
 @dataclass(frozen=True)
@@ -59,6 +87,8 @@ class Output:
     keyed: bool = True
     """Partition by key; else by logical partition, which keeps the order of the source."""
     headers: bool = True
+    sink: SinkOptions | None = None
+    """Where more is to be known than the topic: the options of a file sink."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +97,11 @@ class Placed:
 
     node: Node
     enters: Schema | None
+
+    @property
+    def native(self) -> Native | None:
+        """What it is to Spark."""
+        return self.node.what.native(self.enters) if isinstance(self.node.what, OperatorType) else None
 
 
 @dataclass(frozen=True)
@@ -80,7 +115,7 @@ class Wire:
 
 @dataclass(frozen=True)
 class Component:
-    """Operators fused into one unit of execution: one Spark job of long-running tasks."""
+    """Operators fused into one unit of execution: one Spark job of long-running tasks, or one Structured Streaming query."""
 
     id: str
     host: Host
@@ -89,11 +124,43 @@ class Component:
     wires: tuple[Wire, ...]
     outputs: tuple[Output, ...]
     group: str
+    reason: str = ""
+    """Why it is on this host."""
+    mode: Mode = "append"
+    """Of a query."""
+    delivery: Delivery = Delivery.LEDGER
+    """Of a query."""
 
     @property
     def raw(self) -> bool:
         """Whether nothing in it looks into the records: they pass as bytes."""
         return all(input.raw for input in self.inputs)
+
+    @property
+    def is_query(self) -> bool:
+        return self.host is Host.QUERY
+
+    @property
+    def row_by_row(self) -> bool:
+        """Whether each row is made of one row, so that key, timestamp and headers stay with it."""
+        return all(isinstance(placed.native, ROW_BY_ROW) for placed in self.operators)
+
+    @property
+    def stateful(self) -> bool:
+        """Whether a query keeps anything between batches."""
+        return any(self._keeps(placed) for placed in self.operators)
+
+    def _keeps(self, placed: Placed) -> bool:
+        native = placed.native
+        if isinstance(native, Query):
+            return native.aggregates or (native.joins and not self._with_static(placed))
+        return isinstance(native, Unique)
+
+    def _with_static(self, placed: Placed) -> bool:
+        """Whether it reads one stream, and tables that stay as they are."""
+        static = {input.id for input in self.inputs if input.is_static}
+        read = [wire.source for wire in self.wires if wire.target == placed.node.id]
+        return bool(static & set(read)) and sum(source not in static for source in read) == 1
 
 
 @dataclass(frozen=True)
@@ -117,8 +184,15 @@ class Plan:
     settings: Settings
 
     @property
+    def queries(self) -> list[Component]:
+        return [component for component in self.components if component.is_query]
+
+    @property
     def outputs(self) -> list[Output]:
         return [output for component in self.components for output in component.outputs]
+
+    def on(self, host: Host) -> list[Component]:
+        return [component for component in self.components if component.host is host]
 
     def matching(self, pattern: str, topics: Iterable[str]) -> tuple[str, ...]:
         """The topics that a source's pattern names. What the pipeline itself writes is none: it would feed itself."""

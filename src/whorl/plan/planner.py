@@ -1,227 +1,144 @@
-"""From graph to plan: what is fused, what becomes a topic, and why.
+"""From graph to plan: components, each with what it reads, runs and writes.
 
-Two operators are fused unless the edge between them asks for a topic, one of them asks to be alone, or fusing would make a component
-wait for its own output. A component is named after its first operator (without one: its first sink), so its identity does not depend
-on how the rest is cut.
+A component is named after its first operator (without one: the source that it deals out, or its first sink), so its identity does not
+depend on how the rest is cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from whorl.config.settings import Settings
-from whorl.config.spec import KafkaSink, KafkaSource, SinkOptions, SourceOptions
-from whorl.formats import FormatOptions, parse_format
+from whorl.config.spec import KafkaSource
+from whorl.errors import CheckFailed, Finding
+from whorl.formats import FormatOptions
+from whorl.graph.check import in_order
 from whorl.graph.graph import Edge, Kind, Node, StreamGraph
+from whorl.operators.native import ROW_BY_ROW
 from whorl.operators.operator import OperatorType
 from whorl.plan import naming
-from whorl.plan.plan import Component, Cut, Host, Input, Output, OutputKind, Placed, Plan, Wire
+from whorl.plan.ends import edge_format, edge_input, edge_output, sink_output, source_input
+from whorl.plan.fusing import Fusing, Share
+from whorl.plan.hosts import hosts_of, is_file, why_there
+from whorl.plan.plan import Component, Cut, Host, Input, Output, Placed, Plan, Wire
+from whorl.plan.queries import delivery_of, mode_of, modes_of
+from whorl.plan.refusals import refusals
 from whorl.schema import BYTES, TEXT, Schema
-
-ROWS = parse_format("rows")
 
 
 def make_plan(graph: StreamGraph, settings: Settings) -> Plan:
-    home, reasons = _fuse(graph, settings)
-    prefix = _prefix(graph.name, settings)
-    components = [_component(graph, share, reasons, settings, prefix) for share in _shares(graph, home, reasons)]
-    cuts = [Cut(e.source, e.target, _topic(e, prefix), reason, e.output) for e, reason in reasons.items()]
-    dead = settings.dead_letter_topic or naming.dead_letter_topic(graph.name)
-    return Plan(graph.name, graph, tuple(components), tuple(cuts), dead, settings)
+    """Raises CheckFailed with all that the hosts cannot run."""
+    plan, findings = examine(graph, settings)
+    if findings:
+        raise CheckFailed(findings)
+    return plan
 
 
-def _prefix(name: str, settings: Settings) -> str:
-    if isinstance(settings.topic_prefix, str):
-        return settings.topic_prefix
-    return name if settings.topic_prefix else ""
-
-
-def _topic(edge: Edge, prefix: str) -> str:
-    return naming.edge_topic(prefix, edge.source, edge.output, edge.target)
-
-
-# -- what is fused --------------------------------------------------------------------------------------------------------------------
-
-
-def _fuse(graph: StreamGraph, settings: Settings) -> tuple[dict[str, str], dict[Edge, str]]:
-    """Which nodes are together, by a name for each group, and the reason for every edge that is cut."""
-    home = {id: id for id in graph.nodes}
-    reasons = {edge: reason for edge in graph.edges if (reason := _asked(graph, edge, settings))}
-    for id in graph.order:
-        for edge in graph.into(id):
-            if edge in reasons or _shared(graph, edge, settings):
-                continue
-            if not _waits_for_itself(graph, home, reasons, edge):
-                old, new = home[edge.target], home[edge.source]
-                home = {node: new if group == old else group for node, group in home.items()}
-            elif _is_inner(graph, edge):
-                reasons[edge] = "fused, the component would wait for its own output"
-    return home, reasons
+def examine(graph: StreamGraph, settings: Settings) -> tuple[Plan, list[Finding]]:
+    """The plan, and why it cannot run. For a graph in which `check` finds nothing."""
+    hosted = hosts_of(graph)
+    plan = Draft(Fusing(graph, hosted, modes_of(graph, hosted), settings)).plan()
+    return plan, in_order(refusals(plan))
 
 
 @dataclass(frozen=True)
-class Share:
-    """What one component has of the graph. Sources and sinks may be in several, an edge in memory is in one."""
+class Draft:
+    fusing: Fusing
 
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
+    def plan(self) -> Plan:
+        graph, settings = self.fusing.graph, self.fusing.settings
+        components: dict[str, Component] = {}
+        for share in self.fusing.shares():
+            component = self._component(share, components)
+            components[component.id] = component
+        cuts = [Cut(e.source, e.target, self._topic(e), why, e.output) for e, why in self.fusing.reasons.items()]
+        dead = settings.dead_letter_topic or naming.dead_letter_topic(graph.name)
+        return Plan(graph.name, graph, tuple(components.values()), tuple(cuts), dead, settings)
 
-
-def _shares(graph: StreamGraph, home: dict[str, str], cut: Mapping[Edge, str]) -> list[Share]:
-    edges: dict[str, list[Edge]] = {home[id]: [] for id in graph.order if graph.nodes[id].kind is Kind.OPERATOR}
-    for edge in graph.edges:
-        if edge not in cut:
-            inner = edge.target if graph.nodes[edge.target].kind is Kind.OPERATOR else edge.source
-            edges.setdefault(home[inner], []).append(edge)
-    return [Share(_nodes(graph, home, group, own), tuple(own)) for group, own in edges.items()]
-
-
-def _nodes(graph: StreamGraph, home: dict[str, str], group: str, edges: list[Edge]) -> tuple[Node, ...]:
-    ends = {id for edge in edges for id in (edge.source, edge.target)}
-    nodes = (graph.nodes[id] for id in graph.order if id in ends or home[id] == group)
-    return tuple(node for node in nodes if node.id in ends or node.kind is Kind.OPERATOR)
-
-
-def _is_inner(graph: StreamGraph, edge: Edge) -> bool:
-    """Whether it leads from operator to operator; at the others a component reads or writes what is outside."""
-    return all(graph.nodes[id].kind is Kind.OPERATOR for id in (edge.source, edge.target))
-
-
-def _shared(graph: StreamGraph, edge: Edge, settings: Settings) -> bool:
-    """Whether an operator that is to be alone has this source or sink in common with others."""
-    operators = [graph.nodes[id] for id in (edge.source, edge.target) if graph.nodes[id].kind is Kind.OPERATOR]
-    alone = settings.edges == "topics" or any(node.isolate for node in operators)
-    return bool(operators) and alone and not _is_inner(graph, edge)
-
-
-def _asked(graph: StreamGraph, edge: Edge, settings: Settings) -> str:
-    ends = graph.nodes[edge.source], graph.nodes[edge.target]
-    if not _is_inner(graph, edge):
-        return ""
-    if edge.topic:
-        return "via: topic"
-    alone = next((node.id for node in ends if node.isolate), None)
-    if alone:
-        return f"'{alone}' has isolate: true"
-    return "edges: topics" if settings.edges == "topics" else ""
-
-
-def _waits_for_itself(graph: StreamGraph, home: dict[str, str], cut: Mapping[Edge, str], edge: Edge) -> bool:
-    """Whether, with both ends together, something would leave the component through a topic and come back to it."""
-    one, other = home[edge.source], home[edge.target]
-    return one != other and (_leads(graph, home, cut, one, other) or _leads(graph, home, cut, other, one))
-
-
-def _leads(graph: StreamGraph, home: dict[str, str], cut: Mapping[Edge, str], start: str, end: str) -> bool:
-    """Whether a way that begins with a topic leads from one group to the other."""
-    inner = [edge for edge in graph.edges if _is_inner(graph, edge)]
-    ahead = [home[edge.target] for edge in inner if edge in cut and home[edge.source] == start]
-    seen: set[str] = set()
-    while ahead:
-        group = ahead.pop()
-        if group == end:
-            return True
-        if group not in seen:
-            seen.add(group)
-            ahead += [home[edge.target] for edge in inner if home[edge.source] == group != home[edge.target]]
-    return False
-
-
-# -- one component --------------------------------------------------------------------------------------------------------------------
-
-
-def _component(graph: StreamGraph, share: Share, cut: Iterable[Edge], settings: Settings, prefix: str) -> Component:
-    nodes, inside = share.nodes, share.edges
-    operators = tuple(node for node in nodes if node.kind is Kind.OPERATOR)
-    members = {node.id for node in operators}
-    arriving = [e for e in cut if e.target in members]
-    leaving = [e for e in cut if e.source in members]
-    inputs = [_source_input(node) for node in nodes if node.kind is Kind.SOURCE]
-    inputs += [_edge_input(graph, e, _topic(e, prefix)) for e in _in_order(graph, arriving)]
-    outputs = [_sink_output(graph, node) for node in nodes if node.kind is Kind.SINK]
-    outputs += [_edge_output(graph, e, _topic(e, prefix), operators) for e in _in_order(graph, leaving)]
-    wires = [Wire(e.source, e.target, e.output) for e in inside]
-    wires += [Wire(_topic(e, prefix), e.target) for e in _in_order(graph, arriving)]
-    wires += [Wire(e.source, _topic(e, prefix), e.output) for e in _in_order(graph, leaving)]
-    if _nothing_looks_inside(operators, inputs, outputs):
-        inputs = [_raw(input) for input in inputs]
-    id = operators[0].id if operators else next(node.id for node in nodes if node.kind is Kind.SINK)
-    group = naming.group(settings.group_id or graph.name, id)
-    placed = tuple(Placed(node, _enters(graph, node)) for node in operators)
-    return Component(id, Host.TASKS, tuple(inputs), placed, tuple(wires), tuple(outputs), group)
-
-
-def _enters(graph: StreamGraph, node: Node) -> Schema | None:
-    schemas = {graph.nodes[edge.source].schema for edge in graph.into(node.id)}
-    return schemas.pop() if len(schemas) == 1 else None
-
-
-def _in_order(graph: StreamGraph, edges: Iterable[Edge]) -> list[Edge]:
-    return sorted(edges, key=graph.edges.index)
-
-
-def _source_input(node: Node) -> Input:
-    source = node.what
-    assert isinstance(source, SourceOptions)
-    format = source.format if isinstance(source, KafkaSource) else ROWS
-    return Input(node.id, source, "", format, node.schema, node.on_error)
-
-
-def _edge_input(graph: StreamGraph, edge: Edge, topic: str) -> Input:
-    source, target = graph.nodes[edge.source], graph.nodes[edge.target]
-    return Input(topic, None, topic, _edge_format(source.schema), source.schema, target.on_error)
-
-
-def _edge_output(graph: StreamGraph, edge: Edge, topic: str, operators: tuple[Node, ...]) -> Output:
-    schema = graph.nodes[edge.source].schema
-    return Output(topic, OutputKind.EDGE, topic, _edge_format(schema), schema, keyed=_changes_key(operators))
-
-
-def _edge_format(schema: Schema | None) -> FormatOptions:
-    """A topic between components holds what the rows are: plain text or bytes, else rows with all their types."""
-    if schema == TEXT:
-        return parse_format("text")
-    return parse_format("bytes") if schema == BYTES else ROWS
-
-
-def _sink_output(graph: StreamGraph, node: Node) -> Output:
-    sink = node.what
-    if isinstance(sink, KafkaSink):
-        return Output(
-            node.id,
-            OutputKind.SINK,
-            sink.topic,
-            _sink_format(sink, node.schema),
-            node.schema,
-            sink.key,
-            headers=sink.headers,
+    def _component(self, share: Share, taken: Collection[str]) -> Component:
+        id, settings = _id(share, taken), self.fusing.settings
+        placed = tuple(Placed(node, self._enters(node, share.host)) for node in share.nodes if _is_operator(node))
+        inputs, outputs = self._inputs(share), self._outputs(share, placed)
+        if share.host is Host.TASKS and _nothing_looks_inside(placed, inputs, outputs):
+            inputs = [replace(input, raw=True) for input in inputs]
+        wires = [Wire(e.source, e.target, e.output) for e in share.edges]
+        wires += [Wire(self._topic(e), e.target) for e in share.arriving]
+        wires += [Wire(e.source, self._topic(e), e.output) for e in share.leaving]
+        group = naming.group(settings.group_id or self.fusing.graph.name, id)
+        component = Component(
+            id, share.host, tuple(inputs), placed, tuple(wires), tuple(outputs), group, self._why(share)
         )
-    assert isinstance(sink, SinkOptions)
-    return Output(node.id, OutputKind.VIEW, naming.view_topic(graph.name, node.id), ROWS, node.schema, keyed=False)
+        return self._as_query(component) if component.is_query else component
+
+    def _as_query(self, component: Component) -> Component:
+        """Where each row is made of one row, nothing waits for a watermark."""
+        delivery = delivery_of(component.outputs, self.fusing.settings)
+        modes = [self.fusing.modes.get(placed.node.id, "append") for placed in component.operators]
+        inputs = component.inputs
+        if component.row_by_row:
+            inputs = tuple(replace(input, watermark=None) for input in inputs)
+        return replace(component, inputs=inputs, mode=mode_of(delivery, modes), delivery=delivery)
+
+    def _inputs(self, share: Share) -> list[Input]:
+        sources = [node for node in share.nodes if node.kind is Kind.SOURCE]
+        inputs = [source_input(node, share.host) for node in sources]
+        graph, host = self.fusing.graph, share.host
+        return inputs + [edge_input(graph, e, self._topic(e), self._format(e), host) for e in share.arriving]
+
+    def _outputs(self, share: Share, placed: Sequence[Placed]) -> list[Output]:
+        graph = self.fusing.graph
+        outputs = [sink_output(graph.name, node, share.host) for node in share.nodes if node.kind is Kind.SINK]
+        keyed = _keyed(share, placed)
+        return outputs + [edge_output(graph, e, self._topic(e), self._format(e), keyed) for e in share.leaving]
+
+    def _format(self, edge: Edge) -> FormatOptions:
+        in_query = any(host is Host.QUERY for _, host in self.fusing.ends[edge])
+        return edge_format(self.fusing.graph.nodes[edge.source].schema, in_query)
+
+    def _topic(self, edge: Edge) -> str:
+        prefix = self.fusing.settings.topic_prefix
+        word = prefix if isinstance(prefix, str) else self.fusing.graph.name if prefix else ""
+        return naming.edge_topic(word, edge.source, edge.output, edge.target)
+
+    def _enters(self, node: Node, host: Host) -> Schema | None:
+        """Tasks pass rows of several inputs as they are; a query gives all of them the same columns."""
+        graph = self.fusing.graph
+        schemas = {graph.nodes[edge.source].schema for edge in graph.into(node.id)}
+        return graph.entering(node.id) if host is Host.QUERY or len(schemas) == 1 else None
+
+    def _why(self, share: Share) -> str:
+        """What asked for the host, if anything did."""
+        hosted = [self.fusing.hosted[node.id] for node in share.nodes if _is_operator(node)]
+        if hosted:
+            return next((each.why for each in hosted if each.fixed), hosted[0].why)
+        needing = [node for node in share.nodes if is_file(node) or share.leaving]
+        return why_there(needing[0], share.host) if needing else "nothing in it needs a query"
 
 
-def _sink_format(sink: KafkaSink, schema: Schema | None) -> FormatOptions:
-    if sink.format is not None:
-        return sink.format
-    plain = _edge_format(schema)
-    return parse_format("json") if plain is ROWS else plain
+def _id(share: Share, taken: Collection[str]) -> str:
+    operators = [node.id for node in share.nodes if _is_operator(node)]
+    sources = [node.id for node in share.nodes if node.kind is Kind.SOURCE]
+    sinks = [node.id for node in share.nodes if node.kind is Kind.SINK and node.id not in taken]
+    return [*operators, *sources, *sinks][0] if share.leaving else [*operators, *sinks, *sources][0]
 
 
-def _changes_key(operators: tuple[Node, ...]) -> bool:
+def _is_operator(node: Node) -> bool:
+    return node.kind is Kind.OPERATOR
+
+
+def _keyed(share: Share, placed: Sequence[Placed]) -> bool:
     """Whether a record may leave with another key than it came with, so that its partition must follow the key."""
-    return any(isinstance(node.what, OperatorType) and node.what.changes_key for node in operators)
+    changed = any(isinstance(each.node.what, OperatorType) and each.node.what.changes_key for each in placed)
+    made = share.host is Host.QUERY and not all(isinstance(each.native, ROW_BY_ROW) for each in placed)
+    return changed or made
 
 
-def _nothing_looks_inside(operators: tuple[Node, ...], inputs: list[Input], outputs: list[Output]) -> bool:
-    if any(isinstance(node.what, OperatorType) and node.what.looks_inside for node in operators):
+def _nothing_looks_inside(placed: Sequence[Placed], inputs: Sequence[Input], outputs: Sequence[Output]) -> bool:
+    if any(isinstance(each.node.what, OperatorType) and each.node.what.looks_inside for each in placed):
         return False
     formats = [*(input.format for input in inputs), *(output.format for output in outputs)]
     declared = any(input.schema not in (None, TEXT, BYTES) for input in inputs)
     generated = any(input.source is not None and not isinstance(input.source, KafkaSource) for input in inputs)
     same = all(format == formats[0] for format in formats)
     return same and not declared and not generated and not any(output.key for output in outputs)
-
-
-def _raw(input: Input) -> Input:
-    return Input(input.id, input.source, input.topic, input.format, input.schema, input.on_error, raw=True)

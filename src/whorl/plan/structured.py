@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from whorl.config.spec import KafkaSource
+from whorl.config.spec import FileSink, FileSource, KafkaSource
 from whorl.graph.graph import Kind
 from whorl.plan.explain import SPARE_SLOTS, job_description, slots
 from whorl.plan.picture import outside, topic_of
 from whorl.plan.plan import Component, Input, Output, Plan
+from whorl.plan.words import checkpoint, state_partitions
 from whorl.schema import Schema
 
 _SHAPES = {Kind.SOURCE: ('(["', '"])'), Kind.OPERATOR: ('["', '"]'), Kind.SINK: ('(["', '"])')}
@@ -42,7 +43,8 @@ def _component(plan: Plan, component: Component) -> dict[str, Any]:
     return {
         "id": component.id,
         "host": component.host.value,
-        "spark": {"jobs": 1, "description": job_description(plan, component), "tasks": plan.settings.tasks},
+        "reason": component.reason,
+        "spark": _spark(plan, component),
         "inputs": [_input(input) for input in component.inputs],
         "operators": [
             {"id": placed.node.id, "type": placed.node.type, "on_error": placed.node.on_error.action}
@@ -51,7 +53,25 @@ def _component(plan: Plan, component: Component) -> dict[str, Any]:
         "outputs": [_output(output) for output in component.outputs],
         "group": component.group,
         "guarantee": plan.settings.guarantee,
-        "commit_interval": plan.settings.commit_interval,
+        **(_query(plan, component) if component.is_query else {"commit_interval": plan.settings.commit_interval}),
+    }
+
+
+def _spark(plan: Plan, component: Component) -> dict[str, Any]:
+    description = job_description(plan, component)
+    if component.is_query:
+        return {"queries": 1, "description": description}
+    return {"jobs": 1, "description": description, "tasks": plan.settings.tasks}
+
+
+def _query(plan: Plan, component: Component) -> dict[str, Any]:
+    return {
+        "mode": component.mode,
+        "delivery": component.delivery.value,
+        "trigger": plan.settings.trigger,
+        "row_by_row": component.row_by_row,
+        "state_partitions": state_partitions(plan.settings) if component.stateful else None,
+        "checkpoint": checkpoint(plan, component),
     }
 
 
@@ -66,6 +86,8 @@ def _input(input: Input) -> dict[str, Any]:
         "columns": _columns(input.schema),
         "on_error": input.on_error.action,
         "copied_as_bytes": input.raw,
+        **_folder(input.source),
+        **({"watermark": input.watermark.model_dump()} if input.watermark else {}),
     }
 
 
@@ -77,7 +99,13 @@ def _output(output: Output) -> dict[str, Any]:
         "format": output.format.type,
         "columns": _columns(output.schema),
         "key": list(output.key),
+        **_folder(output.sink),
     }
+
+
+def _folder(end: object) -> dict[str, str]:
+    """Of a file source or sink."""
+    return {"path": end.path, "format": end.format} if isinstance(end, FileSource | FileSink) else {}
 
 
 def _columns(schema: Schema | None) -> dict[str, str] | None:
@@ -92,7 +120,8 @@ def _flowchart(plan: Plan) -> Iterator[str]:
     names = {id: f"n{index}" for index, id in enumerate(plan.graph.nodes)}
     home = {id: component.id for component in plan.components for id in _members(component)}
     for index, component in enumerate(plan.components):
-        yield f'  subgraph c{index}["{_text(component.id)}"]'
+        host = f"<br/>{component.host.value}" if plan.queries else ""
+        yield f'  subgraph c{index}["{_text(component.id)}{host}"]'
         yield from (f"    {_shape(plan, names, id)}" for id in plan.graph.nodes if home.get(id) == component.id)
         yield "  end"
     for index, edge in enumerate(plan.graph.edges):

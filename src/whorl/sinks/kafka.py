@@ -127,3 +127,17 @@ def dead_letter(topic: str, message: Message, operator: str, error: str, limit: 
         if record_size(value, key, [*own, *reasons]) > limit:
             key, own = key and key[:_LONGEST_DEAD_KEY], []
     return (topic, value, key, BY_KEY, None, None, max(message.timestamp()[1], 0), [*own, *reasons])
+
+
+def dead_row(
+    topic: str, value: bytes | None, key: bytes | None, time: int, operator: str, error: str, limit: int
+) -> Entry:
+    """A row that its topic does not take, where the record it came from is not at hand: as much of it as fits, and why."""
+    headers: list[tuple[str, bytes | None]] = [
+        (naming.DEAD_OPERATOR, operator.encode()),
+        (naming.DEAD_ERROR, error.encode()),
+    ]
+    if record_size(value, key, headers) > limit:
+        headers.append((naming.DEAD_TRUNCATED, str(len(value or b"")).encode()))
+        value, key = value and value[:_LONGEST_DEAD_VALUE], key and key[:_LONGEST_DEAD_KEY]
+    return (topic, value, key, BY_KEY, None, None, time, headers)

@@ -15,17 +15,15 @@ from pydantic import AfterValidator, Field, field_validator
 
 from whorl.formats.conversions import decimal_text, double_text
 from whorl.operators.expressions import ExpressionError, compile_expression, compile_row
+from whorl.operators.expressions.types import is_nested
+from whorl.operators.native import Explode, Native, Rekey, Route, Where
 from whorl.operators.operator import OperatorType, Options, Shape, Step
 from whorl.operators.record import Row
+from whorl.operators.sqltext import kept, projection, quoted, text, told_apart
 from whorl.schema import UNKNOWN, Schema, normal_type
 
 Paths = Iterable[tuple[tuple[str | int, ...], str]]
 _SQL_NAMES = {"long": "bigint"}
-
-
-def quoted(column: str) -> str:
-    """A column's name as SQL."""
-    return "`" + column.replace("`", "``") + "`"
 
 
 def expression_type(sql: str, schema: Schema | None) -> str:
@@ -47,6 +45,9 @@ class Filter(OperatorType):
     def step(self, schema: Schema | None) -> Step:
         return Step(Shape.FILTER, condition(self.options.where, schema))
 
+    def native(self, schema: Schema | None) -> Native | None:
+        return Where(self.options.where)
+
     def expressions(self) -> Paths:
         return [(("where",), self.options.where)]
 
@@ -55,7 +56,7 @@ def condition(sql: str, schema: Schema | None) -> Callable[[Row], Any]:
     compiled = compile_expression(sql, schema)
     if compiled.type not in ("boolean", UNKNOWN):
         raise ExpressionError(
-            f"'{sql}' is a {compiled.type}, not a condition", code="unsupported", hint="compare it with something"
+            f"'{sql}' is a {compiled.type}, not a condition", code="type", hint="compare it with something"
         )
     return compiled.function
 
@@ -71,6 +72,9 @@ class Map(OperatorType):
 
     def step(self, schema: Schema | None) -> Step:
         return Step(Shape.MAP, compile_row(self.options.columns, schema, keep=True).function)
+
+    def native(self, schema: Schema | None) -> Native | None:
+        return projection(kept(schema, self.options.columns)) if schema else None
 
     def output(self, schema: Schema | None) -> Schema | None:
         if schema is None:
@@ -95,6 +99,9 @@ class Select(OperatorType):
 
     def step(self, schema: Schema | None) -> Step:
         return Step(Shape.MAP, compile_row(self._made(), schema, keep=False).function)
+
+    def native(self, schema: Schema | None) -> Native | None:
+        return projection(self._made()) if schema else None
 
     def output(self, schema: Schema | None) -> Schema | None:
         return Schema(tuple((name, expression_type(sql, schema)) for name, sql in self._made().items()))
@@ -126,6 +133,9 @@ class Cast(OperatorType):
     def step(self, schema: Schema | None) -> Step:
         return Step(Shape.MAP, compile_row(self._made(), schema, keep=True).function)
 
+    def native(self, schema: Schema | None) -> Native | None:
+        return projection(kept(schema, self._made())) if schema else None
+
     def output(self, schema: Schema | None) -> Schema | None:
         return Schema(tuple((dict(schema.columns) | self.options.columns).items())) if schema else None
 
@@ -154,8 +164,13 @@ class FlatMap(OperatorType):
     def step(self, schema: Schema | None) -> Step:
         compiled = compile_expression(self.options.explode, schema)
         if compiled.type != UNKNOWN and not compiled.type.startswith("array<"):
-            raise ExpressionError(f"'{self.options.explode}' is a {compiled.type}, not an array", code="unsupported")
+            raise ExpressionError(f"'{self.options.explode}' is a {compiled.type}, not an array", code="type")
         return Step(Shape.FLAT_MAP, _explode(compiled.function, self._name(), self.options.outer))
+
+    def native(self, schema: Schema | None) -> Native | None:
+        if schema is None or not told_apart({*schema.names, self._name()}):
+            return None
+        return Explode(self.options.explode, self._name(), self.options.outer)
 
     def output(self, schema: Schema | None) -> Schema | None:
         if schema is None:
@@ -205,10 +220,15 @@ class KeyBy(OperatorType):
     Options = KeyByOptions
 
     def step(self, schema: Schema | None) -> Step:
-        if isinstance(self.options.key, str):
-            return Step(Shape.KEY, _single(compile_expression(self.options.key, schema).function))
-        columns = [compile_expression(quoted(name), schema).function for name in self.options.key]
-        return Step(Shape.KEY, _single(columns[0]) if len(columns) == 1 else _several(columns))
+        parts = [compile_expression(sql, schema).function for sql in self._parts()]
+        return Step(Shape.KEY, _single(parts[0]) if len(parts) == 1 else _several(parts))
+
+    def native(self, schema: Schema | None) -> Native | None:
+        kinds = [expression_type(sql, schema) for sql in self._parts()]
+        # The text of a nested value is JSON, whose numbers Spark spells another way.
+        if any(is_nested(kind) for kind in kinds) or (len(kinds) > 1 and "binary" in kinds):
+            return None
+        return Rekey(self._parts())
 
     def expressions(self) -> Paths:
         return [(("key",), self.options.key)] if isinstance(self.options.key, str) else []
@@ -216,6 +236,10 @@ class KeyBy(OperatorType):
     def columns(self) -> Paths:
         key = self.options.key
         return [] if isinstance(key, str) else [(("key", index), name) for index, name in enumerate(key)]
+
+    def _parts(self) -> tuple[str, ...]:
+        key = self.options.key
+        return (key,) if isinstance(key, str) else tuple(map(quoted, key))
 
 
 def key_bytes(value: Any) -> bytes | None:
@@ -280,6 +304,9 @@ class Branch(OperatorType):
             condition(output.where, schema)
         return Step(Shape.BRANCH, compile_expression(self._choice(), schema).function)
 
+    def native(self, schema: Schema | None) -> Native | None:
+        return Route(self._choice())
+
     def outputs(self) -> tuple[str, ...]:
         names = [output.name for output in self.options.outputs]
         return tuple(dict.fromkeys([*names, self.options.default] if self.options.default else names))
@@ -289,10 +316,5 @@ class Branch(OperatorType):
 
     def _choice(self) -> str:
         """All conditions in one expression. A line break ends a comment that a condition may have."""
-        cases = "".join(f" WHEN ({output.where}\n) THEN {_text(output.name)}" for output in self.options.outputs)
-        return f"CASE{cases} ELSE {_text(self.options.default) if self.options.default else 'NULL'} END"
-
-
-def _text(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+        cases = "".join(f" WHEN ({output.where}\n) THEN {text(output.name)}" for output in self.options.outputs)
+        return f"CASE{cases} ELSE {text(self.options.default) if self.options.default else 'NULL'} END"

@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from whorl.errors import PipelineError
 from whorl.operators.loading import load
+from whorl.operators.native import Call, Native
 from whorl.operators.operator import OperatorType, Options, Shape, Step
 from whorl.schema import Schema, normal_type
 
@@ -73,6 +74,9 @@ class Python(OperatorType):
     @property
     def path(self) -> str:
         return self.options.function or self.options.class_ or ""
+
+    def native(self, schema: Schema | None) -> Native | None:
+        return Call() if self.options.returns else None
 
     def output(self, schema: Schema | None) -> Schema | None:
         return Schema.of(self.options.returns) if self.options.returns else None

@@ -1,9 +1,8 @@
-"""Operators without expressions: forward, union, add, drop, rename, fill."""
+"""Operators without expressions: forward, union, drop, rename, fill."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from decimal import Decimal
 from typing import Any
 
 from pydantic import Field, model_validator
@@ -11,8 +10,10 @@ from pydantic import Field, model_validator
 from whorl.errors import PipelineError
 from whorl.operators.expressions.casts import conversion
 from whorl.operators.expressions.columns import observed_type
+from whorl.operators.native import Native, Pass
 from whorl.operators.operator import OperatorType, Options, Shape, Step
 from whorl.operators.record import Row
+from whorl.operators.sqltext import kept, literal, projection, quoted, told_apart
 from whorl.schema import UNKNOWN, Schema
 
 Paths = Iterable[tuple[tuple[str | int, ...], str]]
@@ -31,6 +32,9 @@ class Forward(OperatorType):
     def step(self, schema: Schema | None) -> Step:
         return Step(Shape.PASS, _same)
 
+    def native(self, schema: Schema | None) -> Native | None:
+        return Pass()
+
 
 class Union(OperatorType):
     type = "union"
@@ -40,47 +44,8 @@ class Union(OperatorType):
     def step(self, schema: Schema | None) -> Step:
         return Step(Shape.PASS, _same)
 
-
-class AddOptions(Options):
-    value: int | float = Field(1, description="the number to add")
-    column: str = Field("value", description="the column that holds the number")
-
-
-class Add(OperatorType):
-    type = "add"
-    summary = "Adds a constant to a number. Whole numbers stay whole, text stays text: '41' gives '42'."
-    Options = AddOptions
-
-    def step(self, schema: Schema | None) -> Step:
-        column, amount = self.options.column, self.options.value
-
-        def add(row: Row) -> Row:
-            return {**row, column: _sum(row.get(column), amount, column)}
-
-        return Step(Shape.MAP, add)
-
-    def columns(self) -> Paths:
-        return [(("column",), self.options.column)]
-
-
-def _sum(value: Any, amount: int | float, column: str) -> Any:
-    kind = value.__class__
-    if kind is int or kind is float:
-        return value + amount
-    if kind is str:
-        return str(_number(value, column) + amount)
-    if isinstance(value, Decimal):
-        return value + Decimal(str(amount))
-    raise ValueError(f"column '{column}' holds {value!r}, which is not a number")
-
-
-def _number(text: str, column: str) -> int | float:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    raise ValueError(f"column '{column}' holds {text!r}, which is not a number")
+    def native(self, schema: Schema | None) -> Native | None:
+        return Pass()
 
 
 class DropOptions(Options):
@@ -102,6 +67,10 @@ class Drop(OperatorType):
             return rest
 
         return Step(Shape.MAP, drop)
+
+    def native(self, schema: Schema | None) -> Native | None:
+        left = self.output(schema)
+        return projection(kept(left, {})) if left else None
 
     def output(self, schema: Schema | None) -> Schema | None:
         if schema is None:
@@ -139,6 +108,10 @@ class Rename(OperatorType):
         renamed = names.get
         return Step(Shape.MAP, lambda row: {renamed(name, name): value for name, value in row.items()})
 
+    def native(self, schema: Schema | None) -> Native | None:
+        renamed = [(self.options.columns.get(name, name), quoted(name)) for name in (schema.names if schema else ())]
+        return projection(dict(renamed)) if told_apart(name for name, _ in renamed) else None
+
     def output(self, schema: Schema | None) -> Schema | None:
         if schema is None:
             return None
@@ -169,22 +142,31 @@ class Fill(OperatorType):
             return Step(Shape.MAP, _fill_any(self.options.value))
         return Step(Shape.MAP, _fill(self._values(schema)))
 
-    def output(self, schema: Schema | None) -> Schema | None:
-        return schema
+    def native(self, schema: Schema | None) -> Native | None:
+        if schema is None:
+            return None
+        filled = {name: _filled(name, value, schema.type_of(name)) for name, value in self._given(schema).items()}
+        known = {name: sql for name, sql in filled.items() if sql is not None}
+        return projection(kept(schema, known)) if len(known) == len(filled) else None
 
     def columns(self) -> Paths:
         return [(("columns", name), name) for name in self.options.columns or ()]
 
     def _values(self, schema: Schema | None) -> dict[str, Any]:
+        given = self._given(schema)
+        return {name: _as(value, name, schema.type_of(name) if schema else UNKNOWN) for name, value in given.items()}
+
+    def _given(self, schema: Schema | None) -> Mapping[str, Scalar]:
         if self.options.columns is None:
-            value = self.options.value
-            return {name: _as(value, kind) for name, kind in schema or () if _fits(value, kind)}
+            return {name: self.options.value for name, kind in schema or () if _fits(self.options.value, kind)}
         given: Mapping[str, Scalar] = self.options.columns
-        for name, value in given.items():
-            kind = schema.type_of(name) if schema else UNKNOWN
-            if kind != UNKNOWN and conversion(observed_type(value), kind) is None:
-                raise PipelineError(f"{value!r} cannot fill column '{name}' of type {kind}", code="type")
-        return {name: _as(value, schema.type_of(name) if schema else UNKNOWN) for name, value in given.items()}
+        return given
+
+
+def _filled(name: str, value: Scalar, kind: str) -> str | None:
+    sql = literal(value)
+    known = kind != UNKNOWN and conversion(observed_type(value), kind) is not None
+    return f"coalesce({quoted(name)}, CAST({sql} AS {kind}))" if sql and known else None
 
 
 def _fits(value: Scalar, kind: str) -> bool:
@@ -195,9 +177,16 @@ def _fits(value: Scalar, kind: str) -> bool:
     return kind.startswith(("int", "long", "float", "double", "decimal")) if number else kind == observed_type(value)
 
 
-def _as(value: Scalar, kind: str) -> Any:
-    convert = None if kind == UNKNOWN else conversion(observed_type(value), kind)
-    return value if convert is None else convert(value)
+def _as(value: Scalar, name: str, kind: str) -> Any:
+    if kind == UNKNOWN:
+        return value
+    convert = conversion(observed_type(value), kind)
+    try:
+        if convert is not None:
+            return convert(value)
+    except (ValueError, OverflowError):
+        pass
+    raise PipelineError(f"{value!r} cannot fill column '{name}' of type {kind}", code="type")
 
 
 def _fill(values: dict[str, Any]) -> Callable[[Row], Row]:

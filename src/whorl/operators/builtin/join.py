@@ -1,0 +1,127 @@
+"""The join operator: rows of two inputs that belong together, side by side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from whorl.operators.builtin.query_only import QueryOperator, not_a_time, replay_faults
+from whorl.operators.native import Native, Query
+from whorl.operators.operator import Fault, Options, Upstream
+from whorl.operators.sqltext import interval, quoted
+from whorl.schema import Schema
+from whorl.units import Duration
+
+_KINDS = {"inner": "INNER", "left": "LEFT OUTER", "right": "RIGHT OUTER", "full": "FULL OUTER", "semi": "LEFT SEMI"}
+_NAME = re.compile(r"\w+$")
+
+
+class JoinOptions(Options):
+    on: str | tuple[str, ...] = Field(
+        min_length=1,
+        description="columns that both inputs have, or a SQL condition over the two ids: left.id = right.order",
+    )
+    kind: Literal["inner", "left", "right", "full", "semi"] = Field(
+        "inner", description="which rows stay without a partner; semi: those of the left that have one, alone"
+    )
+    within: Duration | None = Field(
+        None,
+        gt=0,
+        description="two rows belong together only if their times are this near; lets a query forget old rows",
+    )
+    time: tuple[str, str] | None = Field(
+        None, description="with `within`: the time column of the left and of the right"
+    )
+
+    @model_validator(mode="after")
+    def _both(self) -> JoinOptions:
+        if (self.within is None) != (self.time is None):
+            raise ValueError("'within' and 'time' go together")
+        return self
+
+    @property
+    def shared(self) -> tuple[str, ...]:
+        """The columns of `on`; none where it is a condition."""
+        if isinstance(self.on, tuple):
+            return self.on
+        return (self.on,) if _NAME.match(self.on) else ()
+
+
+class Join(QueryOperator):
+    type = "join"
+    summary = "Rows of two inputs that belong together, side by side; of `from: [left, right]`, each a stream or a static file."
+    Options = JoinOptions
+    inputs = 2
+
+    def native(self, schema: Schema | None) -> Native | None:
+        columns = self._columns()
+        if columns is None:
+            return None
+        left, right = (quoted(each.table) for each in self.upstreams)
+        listed = ", ".join(f"{sql} AS {quoted(name)}" for name, _, sql in columns)
+        joined = f"{left} {_KINDS[self.options.kind]} JOIN {right}"
+        query = f"SELECT {listed} FROM {joined} ON {self._condition(left, right)}"
+        return Query((query,), tables=tuple(each.table for each in self.upstreams), joins=True)
+
+    def output(self, schema: Schema | None) -> Schema | None:
+        columns = self._columns()
+        return Schema(tuple((name, kind) for name, kind, _ in columns)) if columns else None
+
+    def faults(self) -> Iterator[Fault]:
+        yield from super().faults()
+        if isinstance(self.options.on, str):
+            yield from replay_faults(("on",), self.options.on)
+        for upstream in self.upstreams:
+            yield from self._missing(upstream)
+        yield from self._clashes()
+        for index, (upstream, column) in enumerate(zip(self.upstreams, self.options.time or (), strict=False)):
+            yield from not_a_time(("time", index), column, upstream.schema)
+
+    def _missing(self, upstream: Upstream) -> Iterator[Fault]:
+        for index, name in enumerate(self.options.shared):
+            if upstream.schema is not None and name not in upstream.schema:
+                path = ("on", index) if isinstance(self.options.on, tuple) else ("on",)
+                hint = f"columns: {', '.join(upstream.schema.names)}"
+                yield Fault(path, "column", f"'{upstream.table}' has no column '{name}'", hint)
+
+    def _clashes(self) -> Iterator[Fault]:
+        if len(self.upstreams) != 2 or self.options.kind == "semi":
+            return
+        left, right = (_names(each) - {name.lower() for name in self.options.shared} for each in self.upstreams)
+        for name in sorted(left & right):
+            yield Fault(("on",), "column", f"both inputs have a column '{name}'", "rename or drop one of them before")
+
+    def _columns(self) -> list[tuple[str, str, str]] | None:
+        """(name, type, SQL) of what leaves; None where what enters is not known."""
+        if len(self.upstreams) != 2 or any(each.schema is None for each in self.upstreams):
+            return None
+        left, right = self.upstreams
+        columns = [(name, kind, self._left(name)) for name, kind in left.schema or ()]
+        if self.options.kind == "semi":
+            return columns
+        own = [(name, kind) for name, kind in right.schema or () if name not in self.options.shared]
+        return columns + [(name, kind, f"{quoted(right.table)}.{quoted(name)}") for name, kind in own]
+
+    def _left(self, name: str) -> str:
+        """A column of the left; one of `on` has a value even where only the right has the row."""
+        left, right = (f"{quoted(each.table)}.{quoted(name)}" for each in self.upstreams)
+        if name not in self.options.shared or self.options.kind not in ("right", "full"):
+            return left
+        return right if self.options.kind == "right" else f"coalesce({left}, {right})"
+
+    def _condition(self, left: str, right: str) -> str:
+        equal = [f"{left}.{quoted(name)} = {right}.{quoted(name)}" for name in self.options.shared]
+        # A line break ends a comment that the condition may have.
+        parts = equal or [f"({self.options.on}\n)"]
+        if self.options.within is not None and self.options.time is not None:
+            at, other = f"{left}.{quoted(self.options.time[0])}", f"{right}.{quoted(self.options.time[1])}"
+            apart = f"INTERVAL '{interval(self.options.within)}'"
+            parts.append(f"{other} BETWEEN {at} - {apart} AND {at} + {apart}")
+        return " AND ".join(parts)
+
+
+def _names(upstream: Upstream) -> set[str]:
+    return {name.lower() for name in upstream.schema.names} if upstream.schema else set()

@@ -1,0 +1,120 @@
+"""Which host runs each operator, and why.
+
+What can run on one host alone is there. The rest goes with its neighbours, so that few edges become topics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from whorl.config.spec import RateSource, SourceOptions
+from whorl.graph.graph import Edge, Kind, Node, StreamGraph
+from whorl.operators.native import Call
+from whorl.operators.operator import OperatorType
+from whorl.plan.plan import Host
+
+IN_A = {Host.TASKS: "in tasks", Host.QUERY: "in a query"}
+
+
+@dataclass(frozen=True)
+class Hosted:
+    host: Host
+    why: str
+    """A sentence without its full stop."""
+    fixed: bool = True
+    """It can run nowhere else."""
+
+
+def hosts_of(graph: StreamGraph) -> dict[str, Hosted]:
+    """Of every operator."""
+    operators = [id for id in graph.order if graph.nodes[id].kind is Kind.OPERATOR]
+    fixed = {id: found for id in operators if (found := _fixed(graph, graph.nodes[id]))}
+    hosted: dict[str, Hosted] = {}
+    for id in operators:
+        hosted[id] = fixed.get(id) or _beside(graph, id, fixed, hosted)
+    return hosted
+
+
+# -- what has no choice ---------------------------------------------------------------------------------------------------------------
+
+
+def _fixed(graph: StreamGraph, node: Node) -> Hosted | None:
+    operator = node.what
+    assert isinstance(operator, OperatorType)
+    if not operator.in_tasks:
+        return Hosted(Host.QUERY, f"'{node.id}' is {node.type}, which runs in a query")
+    if node.not_in_tasks:
+        return Hosted(Host.QUERY, f"'{node.id}' runs in a query: {node.not_in_tasks}")
+    if node.host:
+        return Hosted(Host(node.host), f"'{node.id}' has host: {node.host}")
+    if _in_loop(graph, node.id):
+        return Hosted(Host.TASKS, f"'{node.id}' is in a loop, which runs in tasks")
+    schema = graph.entering(node.id)
+    native = operator.native(schema)
+    if native is None or isinstance(native, Call):
+        which = "which" if schema or list(operator.import_paths()) else "whose columns are not known, so it"
+        return Hosted(Host.TASKS, f"'{node.id}' is {node.type}, {which} runs in tasks")
+    return None
+
+
+def _in_loop(graph: StreamGraph, id: str) -> bool:
+    seen: set[str] = set()
+    ahead = [id]
+    while ahead:
+        targets = {edge.target for edge in graph.out_of(ahead.pop())} - seen
+        seen |= targets
+        ahead += targets
+    return id in seen
+
+
+def reader_of(source: SourceOptions, wanted: Host) -> Host:
+    """The host that reads a source for an operator or sink on another: its own, where it can."""
+    if source.type == "file":
+        return Host.QUERY
+    counted = source.type == "list" or (isinstance(source, RateSource) and source.limit is not None)
+    return Host.TASKS if counted else wanted
+
+
+def is_file(node: Node) -> bool:
+    return node.kind is not Kind.OPERATOR and node.type == "file"
+
+
+def why_there(node: Node, host: Host) -> str:
+    """Why a source or sink is on this host, of those that are not on both."""
+    limited = " with a limit" if isinstance(node.what, RateSource) else ""
+    return f"'{node.id}' is a {node.type} {node.kind.value}{limited}, which runs {IN_A[host]}"
+
+
+# -- what goes with others ------------------------------------------------------------------------------------------------------------
+
+
+def _beside(graph: StreamGraph, id: str, fixed: Mapping[str, Hosted], hosted: Mapping[str, Hosted]) -> Hosted:
+    """With the operators before it; next to sources with a source that needs a query; else with what follows; else in tasks."""
+    before = [edge.source for edge in graph.into(id)]
+    operators = {other: hosted[other].host for other in before if other in hosted}
+    files = {other: Host.QUERY for other in before if is_file(graph.nodes[other])}
+    behind = dict(_behind(graph, id, fixed))
+    for neighbours in (operators or files, behind):
+        if len(set(neighbours.values())) == 1:
+            other, host = next(iter(neighbours.items()))
+            return Hosted(host, f"'{id}' runs {IN_A[host]} with '{other}'", fixed=False)
+    why = "what follows it is on both hosts" if behind else "nothing beside it needs a query"
+    return Hosted(Host.TASKS, f"'{id}' runs in tasks: {why}", fixed=False)
+
+
+def _behind(graph: StreamGraph, id: str, fixed: Mapping[str, Hosted]) -> Iterator[tuple[str, Host]]:
+    """What follows and has no choice, through operators that have one."""
+    seen: set[str] = set()
+    ahead: list[Edge] = graph.out_of(id)
+    while ahead:
+        target = ahead.pop(0).target
+        if target in seen:
+            continue
+        seen.add(target)
+        if target in fixed:
+            yield target, fixed[target].host
+        elif is_file(graph.nodes[target]):
+            yield target, Host.QUERY
+        else:
+            ahead += graph.out_of(target)

@@ -1,0 +1,55 @@
+"""What the hosts cannot run though each node for itself is right: found when the plan is made, at the place that asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from whorl.config.settings import Settings
+from whorl.config.spec import KafkaSource
+from whorl.errors import Finding
+from whorl.graph.graph import Node, StreamGraph
+from whorl.operators.native import ROW_BY_ROW, Call, Query
+from whorl.plan.plan import Component, OutputKind, Plan
+
+_OTHER_TRIGGER = "set another `trigger`, such as 1s"
+
+
+def refusals(plan: Plan) -> Iterator[Finding]:
+    for component in plan.queries:
+        yield from _no_stream(plan.graph, component)
+        if plan.settings.trigger == "realtime":
+            yield from _not_in_real_time(plan.graph, component, plan.settings)
+
+
+def _no_stream(graph: StreamGraph, component: Component) -> Iterator[Finding]:
+    if all(input.is_static for input in component.inputs):
+        source = graph.nodes[component.inputs[0].id]
+        message = f"source '{source.id}' is static, and the query '{component.id}' reads no stream beside it"
+        yield Finding("inputs", message, "join it with a stream, or take `static` away", source.at)
+
+
+def _not_in_real_time(graph: StreamGraph, component: Component, settings: Settings) -> Iterator[Finding]:
+    for placed in component.operators:
+        if isinstance(placed.native, Call):
+            yield _refused(placed.node, "runs no Python", "take `host: query` away so that it runs in tasks")
+        elif isinstance(placed.native, Query) and placed.native.udfs:
+            yield _refused(placed.node, "runs no Python", "do without `udfs`")
+        elif not isinstance(placed.native, ROW_BY_ROW):
+            yield _refused(placed.node, "looks at one row at a time alone")
+    for input in component.inputs:
+        if input.source is not None and not isinstance(input.source, KafkaSource):
+            yield _refused(graph.nodes[input.id], "reads topics alone")
+        elif isinstance(input.source, KafkaSource) and (input.source.max_per_batch or settings.max_per_batch):
+            yield _refused(graph.nodes[input.id], "has no batches to bound", "take `max_per_batch` away")
+    for output in component.outputs:
+        if output.kind is OutputKind.FILE:
+            yield _refused(graph.nodes[output.id], "writes topics alone")
+    if settings.guarantee != "at_least_once":
+        first = component.outputs[0].id if component.outputs else component.id
+        node = graph.nodes.get(first) or graph.nodes[component.id]
+        yield _refused(node, "may repeat records after a failure", "set `guarantee: at_least_once`")
+
+
+def _refused(node: Node, why: str, instead: str = "") -> Finding:
+    message = f"{node.kind.value} '{node.id}' cannot run with `trigger: realtime`: real-time mode {why}"
+    return Finding("realtime", message, f"{instead}, or {_OTHER_TRIGGER}" if instead else _OTHER_TRIGGER, node.at)

@@ -1,0 +1,73 @@
+"""One batch, from the driver: a single action, whatever the number of sinks, and what its tasks say came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from whorl.errors import PipelineError, Superseded, Unavailable
+from whorl.query.seat import Chairs, Seats
+from whorl.query.writer import Outcome, WriteOrder, write_partition
+from whorl.tasks.clients import TaskClients
+
+_SCHEMA = "writer string, how string, count long, bytes long, detail string"
+_SEATS = Seats(Chairs().name)
+"""Those of this Python worker."""
+
+
+def write_exactly_once(frame: DataFrame, order: WriteOrder, address: str, extra: Mapping[str, Any]) -> list[Outcome]:
+    """Steps 4 to 7 in every partition. Returns when all of it is committed; raises where somebody is in doubt."""
+    task = partial(_write, order, address, dict(extra))
+    outcomes = [Outcome(*row) for row in frame.mapInArrow(task, _SCHEMA).collect()]
+    for outcome in outcomes:
+        _judge(outcome, order)
+    return outcomes
+
+
+def _write(
+    order: WriteOrder, address: str, extra: Mapping[str, Any], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    context = TaskContext.get()
+    clients = TaskClients(address, extra)
+    number, attempt = context.partitionId(), context.attemptNumber()
+    outcome = write_partition(batches, order, number, attempt, clients, _SEATS)
+    fields = (outcome.writer, outcome.how, outcome.count, outcome.bytes, outcome.detail)
+    yield pa.RecordBatch.from_arrays(
+        [pa.array([field]) for field in fields], names=["writer", "how", "count", "bytes", "detail"]
+    )
+
+
+def _judge(outcome: Outcome, order: WriteOrder) -> None:
+    if outcome.how == "superseded":
+        raise Superseded(outcome.detail, hint="this driver ends; nothing was written twice")
+    if outcome.how == "doubt":
+        raise Unavailable(
+            f"a task of '{order.seat.component}' died in batch {order.seq}: the batch is done again",
+            hint="what it had written already is not written again",
+            code="task-died",
+        )
+    if outcome.how == "differs":
+        raise PipelineError(
+            f"'{order.seat.component}' gives other rows when batch {order.seq} is repeated ({outcome.detail})",
+            hint="find what is not deterministic (a UDF, a changed file); 'whorl run --fresh' starts over",
+            code="replay",
+        )
+
+
+def write_at_least_once(frame: DataFrame, topics: tuple[str, ...], kafka: Mapping[str, str]) -> None:
+    """By Spark's own Kafka writer."""
+    named_topics(frame, topics).write.format("kafka").options(**kafka).save()
+
+
+def named_topics(frame: DataFrame, topics: tuple[str, ...]) -> DataFrame:
+    """With the topic's name, as Spark's own writer wants it; it takes no timestamp."""
+    names = F.array(*(F.lit(topic) for topic in topics))
+    topic = F.lit(topics[0]) if len(topics) == 1 else F.element_at(names, F.col("output") + 1)
+    kept = [name for name in ("partition", "key", "value", "headers") if name in frame.columns]
+    return frame.select(topic.alias("topic"), *kept)

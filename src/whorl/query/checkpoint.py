@@ -1,0 +1,178 @@
+"""The folder in which Spark keeps a query's progress and state, and the manifest that says whose it is.
+
+A checkpoint belongs to one component of one pipeline in one of its lives (`uid`). What it may not contradict is the ledger: that
+knows what was written, and a checkpoint that is older, or gone, would write it again. Any file system that Spark has will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import orjson
+from pyspark.sql import SparkSession
+
+from whorl.errors import WorldError
+
+VERSION = 1
+MANIFEST = "whorl.json"
+Positions = Mapping[str, Mapping[str, int]]
+"""Topic to partition to offset, as Spark writes it."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    pipeline: str
+    component: str
+    uid: str
+    fingerprint: str
+    """Of the component's definition: what decides which rows a batch gives."""
+    inputs: tuple[str, ...]
+    starts: Mapping[str, Positions] = field(default_factory=dict)
+    """Input to where it is read from; fixed before anything upstream runs, since the first batch may come much later."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Of Spark: those that decide what is in which partition."""
+    base: int = 0
+    """Batch b has the number base + b in the ledger."""
+    run: int = 0
+    """The last start that used it."""
+
+    def encode(self) -> bytes:
+        return orjson.dumps({"version": VERSION, **asdict(self)}, option=orjson.OPT_INDENT_2)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Manifest:
+        fields = orjson.loads(data)
+        if fields.pop("version") > VERSION:
+            raise WorldError("the checkpoint was written by a newer Whorl", hint="use that one")
+        return cls(**{**fields, "inputs": tuple(fields["inputs"])})
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a checkpoint is."""
+
+    offered: int = -1
+    """The last batch whose offsets are logged."""
+    committed: int = -1
+    """The last batch that Spark took as done."""
+
+    @property
+    def in_doubt(self) -> int | None:
+        return self.offered if self.offered > self.committed else None
+
+
+class Checkpoint:
+    def __init__(self, session: SparkSession, root: str, pipeline: str, uid: str, component: str) -> None:
+        self.pipeline, self.uid, self.component = pipeline, uid, component
+        jvm: Any = session.sparkContext._jvm
+        conf = session.sparkContext._jsc.hadoopConfiguration()
+        parent = jvm.org.apache.hadoop.fs.Path(f"{root.rstrip('/')}/{pipeline}-{uid}")
+        self._fs = parent.getFileSystem(conf)
+        self._path = self._fs.makeQualified(jvm.org.apache.hadoop.fs.Path(parent, component))
+        self._Path = jvm.org.apache.hadoop.fs.Path
+        self._read = jvm.org.apache.commons.io.IOUtils.toByteArray
+
+    @property
+    def path(self) -> str:
+        return str(self._path.toString())
+
+    def manifest(self) -> Manifest | None:
+        data = self._file(MANIFEST)
+        return None if data is None else Manifest.decode(data)
+
+    def write(self, manifest: Manifest) -> None:
+        """By a rename, so that a manifest is whole or not there."""
+        part = self._Path(self._path, f".{MANIFEST}.part")
+        stream = self._fs.create(part, True)
+        try:
+            stream.write(bytearray(manifest.encode()))
+        finally:
+            stream.close()
+        self._fs.delete(self._Path(self._path, MANIFEST), False)
+        if not self._fs.rename(part, self._Path(self._path, MANIFEST)):
+            raise WorldError(
+                f"the checkpoint '{self.path}' cannot be written", hint="is there room, and may one write?"
+            )
+
+    def progress(self) -> Progress:
+        return Progress(self._last("offsets"), self._last("commits"))
+
+    def positions(self, batch: int, inputs: Sequence[str]) -> dict[str, dict[str, dict[str, int]]]:
+        """Where a batch ends, by input; only of inputs that are topics."""
+        data = self._file(f"offsets/{batch}")
+        lines = data.decode().splitlines()[2:] if data else []
+        found = {id: orjson.loads(line) for id, line in zip(inputs, lines, strict=False) if line not in ("", "-")}
+        return {id: offsets for id, offsets in found.items() if _are_positions(offsets)}
+
+    def _last(self, log: str) -> int:
+        folder = self._Path(self._path, log)
+        if not self._fs.exists(folder):
+            return -1
+        names = (str(status.getPath().getName()) for status in self._fs.listStatus(folder))
+        return max((int(name) for name in names if name.isdecimal()), default=-1)
+
+    def _file(self, name: str) -> bytes | None:
+        path = self._Path(self._path, name)
+        if not self._fs.exists(path):
+            return None
+        stream = self._fs.open(path)
+        try:
+            return bytes(self._read(stream))
+        finally:
+            stream.close()
+
+
+def _are_positions(offsets: Any) -> bool:
+    return isinstance(offsets, dict) and all(isinstance(of, dict) for of in offsets.values())
+
+
+def compare(manifest: Manifest, wanted: Manifest, progress: Progress, written: Collection[int], path: str) -> Manifest:
+    """3. The manifest to go on with; raises where going on could double or lose something in silence. `written`: the seqs that
+    the ledger has."""
+    mine = (wanted.pipeline, wanted.component, wanted.uid)
+    if (manifest.pipeline, manifest.component, manifest.uid) != mine:
+        raise WorldError(
+            f"the checkpoint '{path}' belongs to component '{manifest.component}' of pipeline '{manifest.pipeline}'",
+            hint="set 'checkpoints' to another folder",
+            code="checkpoint",
+        )
+    _same_inputs(manifest, wanted)
+    behind = max(written, default=-1) - manifest.base - progress.offered
+    if behind > 0:
+        raise WorldError(
+            f"the checkpoint '{path}' is older than what was written: {behind} batches are missing in it",
+            hint="restore the newest copy; or 'whorl run --accept-repeat': goes on from it and writes again what came after; or '--fresh'",
+            code="checkpoint-older",
+        )
+    half_done = progress.in_doubt is not None and manifest.base + progress.in_doubt in written
+    if half_done and _definition(manifest) != _definition(wanted):
+        raise WorldError(
+            f"'{manifest.component}' was changed while batch {progress.in_doubt} was half done",
+            hint="run the former version once with --until-caught-up, then this one; or '--fresh'",
+            code="checkpoint-changed",
+        )
+    return replace(manifest, fingerprint=wanted.fingerprint, settings=wanted.settings)
+
+
+def _definition(manifest: Manifest) -> tuple[str, dict[str, str]]:
+    return manifest.fingerprint, dict(manifest.settings)
+
+
+def _same_inputs(manifest: Manifest, wanted: Manifest) -> None:
+    if manifest.inputs != wanted.inputs:
+        before, now = ", ".join(manifest.inputs), ", ".join(wanted.inputs)
+        raise WorldError(
+            f"'{manifest.component}' read {before} when its checkpoint was made, and now {now}",
+            hint="put the inputs back, or start over with --fresh",
+            code="checkpoint-changed",
+        )
+
+
+def gone(component: str, path: str) -> WorldError:
+    return WorldError(
+        f"the checkpoint of '{component}' is gone: nothing is in '{path}', but it has run before",
+        hint="restore it; or start over with --fresh, which reads its sources anew and writes again what they give",
+        code="checkpoint-gone",
+    )

@@ -1,0 +1,233 @@
+"""A component of the plan as one query of Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from whorl.errors import PipelineError
+from whorl.operators.native import ROW_BY_ROW, Call, Native, Query, Route, Unique
+from whorl.operators.operator import OperatorType
+from whorl.operators.sqltext import interval
+from whorl.plan.plan import Component, Input, Output, OutputKind, Placed, Wire
+from whorl.query.calls import call_step
+from whorl.query.decode import reason
+from whorl.query.errors import Places, told
+from whorl.query.failing import judged, settled
+from whorl.query.frames import ERROR, TOPIC, good, without_hidden
+from whorl.query.read import Reading, is_static, stream_of
+from whorl.query.schemas import schema_of
+from whorl.query.steps import chosen, final, row_step, together
+from whorl.query.tables import query_step, table_names, unique_step
+from whorl.query.ways import Ways
+from whorl.query.write import Topics, records, why
+from whorl.schema import Schema
+
+
+@dataclass(frozen=True)
+class Compiled:
+    written: DataFrame | None
+    """All that goes to topics, as `whorl.query.write` says; None where nothing does."""
+    topics: tuple[str, ...]
+    """`output` of a row is an index into these."""
+    file: DataFrame | None
+    """The rows of a file sink."""
+    schemas: dict[str, Schema]
+    """By output: exactly the columns that leave."""
+    row_by_row: bool
+    observed: tuple[str, ...]
+    """Metrics that count rows which the writer does not get to see, and which `whorl.query.dead` finds again."""
+
+    @property
+    def timestamps(self) -> bool:
+        return self.written is not None and "timestamp" in self.written.columns
+
+    @property
+    def headers(self) -> bool:
+        return self.written is not None and "headers" in self.written.columns
+
+
+def compile_component(session: SparkSession, component: Component, reading: Reading, places: Places) -> Compiled:
+    """Raises PipelineError, with the line in the pipeline, where Spark does not take it."""
+    flow = Flow(session, component, reading, places)
+    flow.run()
+    return flow.compiled()
+
+
+class Flow:
+    """Frames from node to node, in the order of the graph."""
+
+    def __init__(self, session: SparkSession, component: Component, reading: Reading, places: Places) -> None:
+        self.component = component
+        self.reading = reading
+        self.observed: list[str] = []
+        self._session = session
+        self._places = places
+        self._made: dict[str, DataFrame] = {}
+        self._written: list[DataFrame] = []
+        self._file: DataFrame | None = None
+        self._schemas: dict[str, Schema] = {}
+        self._outputs = {output.id: output for output in component.outputs}
+        self._operators = {placed.node.id: placed for placed in component.operators}
+        self.natives = {id: _native(placed, placed.enters) for id, placed in self._operators.items()}
+        self.row_by_row = all(is_row(native) for native in self.natives.values())
+        self.topics = _topics(component, reading)
+
+    def run(self) -> None:
+        for input in self.component.inputs:
+            with told(input.id, self.component, self._places):
+                self._enter(input)
+        for id, placed in self._operators.items():
+            if self._is_next(id):
+                with told(id, self.component, self._places):
+                    self._leave(id, self._step(placed))
+
+    def compiled(self) -> Compiled:
+        written = together(self._written) if self._written else None
+        observed = tuple(dict.fromkeys(self.observed))
+        return Compiled(written, self.topics.names, self._file, self._schemas, self.row_by_row, observed)
+
+    # -- nodes ------------------------------------------------------------------------------------------------------------------------
+
+    def _enter(self, input: Input) -> None:
+        rows = stream_of(self._session, input, self.reading, headers=self._headers())
+        frame = judged(rows, input.id, self._action(input), why(self.topics.reasons))
+        if is_static(input):
+            frame = without_hidden(frame)
+        elif not self.row_by_row:
+            frame = self._settled(frame, input.id)
+            if input.watermark:
+                frame = frame.withWatermark(input.watermark.column, interval(input.watermark.delay))
+        self._leave(input.id, frame)
+
+    def _action(self, input: Input) -> str:
+        """A line of a file that is no row can be read again only in a component that writes it away at once."""
+        action = final(input.on_error)
+        lost = is_static(input) or (input.id not in self.reading.topics and not self.row_by_row)
+        return "fail" if action == "dead_letter" and lost else action
+
+    def _headers(self) -> bool:
+        policies = [input.on_error for input in self.component.inputs]
+        policies += [placed.node.on_error for placed in self.component.operators]
+        dead = any(final(policy) == "dead_letter" for policy in policies)
+        return dead or any(output.headers for output in self.component.outputs)
+
+    def _step(self, placed: Placed) -> DataFrame:
+        id = placed.node.id
+        wires = [wire for wire in self._into(id) if wire.source in self._made]
+        operator = placed.node.what
+        assert isinstance(operator, OperatorType)
+        native = self.natives[id]
+        if isinstance(native, Query):
+            names = table_names(operator, wires)
+            return query_step(self._session, native, {names[wire]: self._plain(wire) for wire in wires})
+        if isinstance(native, Unique):
+            return unique_step(native, together([self._plain(wire) for wire in wires]))
+        return self._row_step(placed, together([self._along(wire) for wire in wires]))
+
+    def _row_step(self, placed: Placed, frame: DataFrame) -> DataFrame:
+        """With the columns that Spark says enter."""
+        schema = schema_of(without_hidden(frame).schema)
+        with told(placed.node.id, self.component, self._places):
+            native = _native(placed, schema)
+            if isinstance(native, Call):
+                return call_step(frame, placed, schema)
+            return row_step(native, frame, placed.node.id, placed.node.on_error)
+
+    def _leave(self, id: str, frame: DataFrame) -> None:
+        """To what reads it: operators later, outputs now; several ways that stay row by row at once, in one pass."""
+        self._made[id] = frame
+        ways = Ways(self.component, self.natives, self.topics, self._row_step)
+        if self.row_by_row and ways.fit(id):
+            self._written.append(ways.followed(frame, id))
+            self._made.update(dict.fromkeys(ways.passed, frame))
+            for output, rows in ways.schemas.items():
+                self._note(output, rows)
+            return
+        for wire in self._out_of(id):
+            if wire.target in self._outputs:
+                self._write(self._outputs[wire.target], wire)
+
+    def _write(self, output: Output, wire: Wire) -> None:
+        frame = self._along(wire)
+        self._note(output.id, frame)
+        if not self.row_by_row and TOPIC in frame.columns:
+            frame = self._good(frame, wire)
+        if output.kind is OutputKind.FILE:
+            self._file = without_hidden(good(frame))
+        else:
+            self._written.append(records(frame, output, self.topics))
+
+    def _note(self, output: str, frame: DataFrame) -> None:
+        self._schemas[output] = schema_of(without_hidden(frame).schema)
+
+    # -- edges ------------------------------------------------------------------------------------------------------------------------
+
+    def _along(self, wire: Wire) -> DataFrame:
+        """What passes a wire. Rows that failed take the first one alone, so that each is one dead letter."""
+        frame = self._made[wire.source]
+        first = wire is self._out_of(wire.source)[0]
+        if isinstance(self.natives.get(wire.source), Route):
+            frame = chosen(frame, wire.output)
+        return frame if first else good(frame)
+
+    def _plain(self, wire: Wire) -> DataFrame:
+        frame = self._along(wire)
+        if ERROR in frame.columns and TOPIC not in frame.columns:
+            raise PipelineError(
+                f"'{wire.target}' is behind rules whose rows come from no record, so there is no dead letter to write",
+                hint=f"set `on_error: skip` or `fail` on '{wire.source}'",
+                code="on-error",
+            )
+        return without_hidden(self._good(frame, wire) if ERROR in frame.columns else frame)
+
+    def _good(self, frame: DataFrame, wire: Wire) -> DataFrame:
+        """Straight from an input, rows that failed are gone already."""
+        if wire.source not in self._operators:
+            return good(frame)
+        return self._settled(frame, f"{wire.source}.{wire.output}.{wire.target}")
+
+    def _settled(self, frame: DataFrame, name: str) -> DataFrame:
+        metric = f"{self.component.id}: {name}"
+        self.observed.append(metric)
+        return settled(frame, metric)
+
+    def _is_next(self, id: str) -> bool:
+        return id not in self._made
+
+    def _into(self, id: str) -> list[Wire]:
+        return [wire for wire in self.component.wires if wire.target == id]
+
+    def _out_of(self, id: str) -> list[Wire]:
+        return [wire for wire in self.component.wires if wire.source == id]
+
+
+def is_row(native: Native) -> bool:
+    """Whether what a record carries stays with it."""
+    return isinstance(native, (*ROW_BY_ROW, Call))
+
+
+def _native(placed: Placed, schema: Schema | None) -> Native:
+    operator = placed.node.what
+    assert isinstance(operator, OperatorType)
+    native = operator.native(schema)
+    if native is None:
+        raise PipelineError(
+            f"'{placed.node.id}' is {placed.node.type}, which does not run in a query with these columns",
+            hint="`host: tasks` on it, or declare the columns",
+            code="host",
+        )
+    return native
+
+
+def _topics(component: Component, reading: Reading) -> Topics:
+    names = [output.topic for output in component.outputs if output.kind is not OutputKind.FILE]
+    return Topics(
+        tuple(dict.fromkeys([*names, reading.dead_letter])),
+        reading.partitions,
+        reading.dead_letter,
+        reasons={input.id: reason(input) for input in component.inputs if input.id in reading.topics and not input.raw},
+        skips=any(final(placed.node.on_error) == "skip" for placed in component.operators),
+        raw=component.raw,
+    )

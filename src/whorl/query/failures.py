@@ -1,0 +1,37 @@
+"""Tasks of a query that fail again and again.
+
+Spark itself never gives up on a task here, since the long-running tasks of the other host need it so. A row on which an expression fails
+would fail for ever; after some failures in one stage the query is ended, and this says what the tasks died of.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark import SparkContext
+
+ENOUGH = 4
+
+
+def failed_again_and_again(context: SparkContext, group: str) -> str:
+    """Why tasks of this query's jobs fail; empty where they do not."""
+    tracker = context.statusTracker()
+    for job in tracker.getJobIdsForGroup(group):
+        info = tracker.getJobInfo(job)
+        if info is None or info.status != "RUNNING":
+            continue
+        for id in info.stageIds:
+            stage = tracker.getStageInfo(id)
+            if stage is not None and stage.numFailedTasks >= ENOUGH:
+                return _reason(context, id, stage.currentAttemptId)
+    return ""
+
+
+def _reason(context: SparkContext, stage: int, attempt: int) -> str:
+    store: Any = context._jsc.sc().statusStore()
+    tasks = store.taskList(stage, attempt, 1000)
+    for index in range(tasks.size()):
+        error = tasks.apply(index).errorMessage()
+        if error.isDefined():
+            return str(error.get())
+    return "tasks fail again and again"

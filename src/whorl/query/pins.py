@@ -1,0 +1,63 @@
+"""What must not change under a checkpoint: the settings of Spark that decide which row is in which partition, and the definition."""
+
+from __future__ import annotations
+
+import hashlib
+
+import orjson
+
+from whorl.config.settings import Settings
+from whorl.operators.operator import OperatorType
+from whorl.plan.plan import Component
+
+
+def session_settings() -> dict[str, str]:
+    """Of the session that all query components share."""
+    state = "spark.sql.streaming.stateStore"
+    return {
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.ansi.enabled": "true",
+        f"{state}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+        f"{state}.rocksdb.changelogCheckpointing.enabled": "true",
+        f"{state}.checkpointFormatVersion": "2",
+        "spark.stage.maxConsecutiveAttempts": "1",  # a second attempt of a stage could not be told from a first
+    }
+
+
+def pinned(settings: Settings) -> dict[str, str]:
+    partitions = str(settings.state_partitions or settings.partitions)
+    return {
+        "spark.sql.shuffle.partitions": partitions,
+        "spark.sql.files.minPartitionNum": partitions,
+        "spark.sql.session.timeZone": "UTC",
+    }
+
+
+def fingerprint(component: Component) -> str:
+    """Equal as long as the same rows come out of the same input: places in the file do not count."""
+    parts = [
+        *(_input(component)),
+        *((placed.node.id, placed.node.type, _options(placed.node.what)) for placed in component.operators),
+        *((wire.source, wire.target, wire.output) for wire in component.wires),
+        *((output.id, output.topic, output.format.model_dump_json(), output.key) for output in component.outputs),
+        component.mode,
+    ]
+    return hashlib.sha256(orjson.dumps(parts, default=str)).hexdigest()[:16]
+
+
+def _input(component: Component) -> list[tuple[str, ...]]:
+    return [
+        (
+            input.id,
+            input.topic,
+            str(input.schema),
+            str(input.watermark),
+            input.format.model_dump_json(),
+            input.on_error.action,
+        )
+        for input in component.inputs
+    ]
+
+
+def _options(what: object) -> str:
+    return what.options.model_dump_json() if isinstance(what, OperatorType) else ""

@@ -1,0 +1,82 @@
+"""How a query is doing, from what Spark reports after each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from whorl.tasks.layout import Place
+
+
+@dataclass(frozen=True)
+class QueryFigures:
+    """Of the last batch, but for the totals."""
+
+    batch: int = -1
+    batches: int = 0
+    read: int = 0
+    """Rows in all since the start."""
+    written: int = 0
+    rate: float = 0.0
+    """Rows a second that came in."""
+    batch_seconds: float = 0.0
+    lag: int = 0
+    """Records that were there but not in it."""
+    state_rows: int = 0
+    late: int = 0
+    """Rows that came behind the watermark and were left out, in all."""
+    watermark: str = ""
+    positions: Mapping[Place, int] = field(default_factory=dict)
+    """Where the batch ended."""
+    starts: Mapping[Place, int] = field(default_factory=dict)
+    """Where it began."""
+
+
+def figures_after(before: QueryFigures, reports: Sequence[Mapping[str, Any]]) -> QueryFigures:
+    """`reports`: Spark's progress of batches that were not seen yet, oldest first."""
+    if not reports:
+        return before
+    last = reports[-1]
+    sources = [dict(source) for source in last["sources"]]
+    operators = [dict(operator) for operator in last["stateOperators"]]
+    ends = [_places(source["endOffset"]) for source in sources]
+    latest = [_places(source["latestOffset"]) for source in sources]
+    return QueryFigures(
+        batch=int(last["batchId"]),
+        batches=before.batches + len({report["batchId"] for report in reports}),
+        read=before.read + sum(int(report["numInputRows"]) for report in reports),
+        written=before.written,
+        rate=_number(last["inputRowsPerSecond"]),
+        batch_seconds=float(last["durationMs"].get("triggerExecution", 0)) / 1000,
+        lag=sum(_behind(end, newest) for end, newest in zip(ends, latest, strict=True)),
+        state_rows=sum(int(operator["numRowsTotal"]) for operator in operators),
+        late=before.late
+        + sum(int(o["numRowsDroppedByWatermark"]) for report in reports for o in report["stateOperators"]),
+        watermark=str(dict(last["eventTime"] or {}).get("watermark", "")),
+        positions={place: offset for end in ends for place, offset in end.items()},
+        starts={place: offset for source in sources for place, offset in _places(source["startOffset"]).items()},
+    )
+
+
+def _places(offsets: Any) -> dict[Place, int]:
+    """Of a source that is a topic; Spark gives JSON, or what is no position at all."""
+    if isinstance(offsets, str):
+        try:
+            offsets = orjson.loads(offsets)
+        except orjson.JSONDecodeError:
+            return {}
+    if not isinstance(offsets, dict) or not all(isinstance(of, dict) for of in offsets.values()):
+        return {}
+    return {(topic, int(partition)): int(offset) for topic, of in offsets.items() for partition, offset in of.items()}
+
+
+def _behind(end: Mapping[Place, int], latest: Mapping[Place, int]) -> int:
+    return sum(max(offset - end.get(place, offset), 0) for place, offset in latest.items())
+
+
+def _number(value: Any) -> float:
+    number = float(value or 0)
+    return number if number == number and number != float("inf") else 0.0

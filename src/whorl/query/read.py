@@ -1,0 +1,132 @@
+"""Where rows come from: Kafka, files and the rate source, as streams or, for a batch that is read again, at rest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from whorl.config.spec import FileSource, KafkaSource, RateSource
+from whorl.errors import PipelineError
+from whorl.plan.plan import Input
+from whorl.query import frames
+from whorl.query.decode import CORRUPT, decoded, lines
+from whorl.query.schemas import struct_of
+
+Offsets = Mapping[str, Mapping[int, int]]
+"""By topic and partition."""
+_EARLIEST = -2
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is known at a start, or of one batch."""
+
+    address: str
+    topics: Mapping[str, tuple[str, ...]]
+    """By input: the topics it reads."""
+    starts: Mapping[str, Offsets]
+    """By input: where each partition begins."""
+    partitions: Mapping[str, int]
+    """Of every topic that is written."""
+    dead_letter: str
+    kafka: Mapping[str, str] = field(default_factory=dict)
+    """Options of Spark's Kafka client, with their prefix `kafka.`."""
+    ends: Mapping[str, Offsets] | None = None
+    """By input: where each partition ends, of a batch that is read again; None: a stream."""
+    max_per_batch: int | None = None
+
+
+def stream_of(session: SparkSession, input: Input, reading: Reading, *, headers: bool) -> DataFrame:
+    """The rows of an input, with what they carry. Those that cannot be read have an error."""
+    match input.source:
+        case FileSource() as source:
+            return _files(session, input, source)
+        case RateSource() as source:
+            return _rate(session, input, source)
+        case _:
+            return decoded(_kafka(session, input, reading, headers), input)
+
+
+def is_static(input: Input) -> bool:
+    return isinstance(input.source, FileSource) and input.source.static
+
+
+def _kafka(session: SparkSession, input: Input, reading: Reading, headers: bool) -> DataFrame:
+    options = {**_common(reading, headers), **_range(input, reading)}
+    reader: Any = session.readStream if reading.ends is None else session.read
+    loaded: DataFrame = reader.format("kafka").options(**options).load()
+    carried = [
+        F.col("key").alias(frames.KEY),
+        F.col("key").alias(frames.CAME),
+        F.col("value").alias(frames.VALUE),
+        F.col("topic").alias(frames.TOPIC),
+        F.col("partition").alias(frames.PARTITION),
+        F.col("offset").alias(frames.OFFSET),
+        F.unix_millis("timestamp").alias(frames.TIME),
+    ]
+    return loaded.select(*carried, *([F.col("headers").alias(frames.HEADERS)] if headers else []))
+
+
+def _common(reading: Reading, headers: bool) -> dict[str, str]:
+    return {
+        **reading.kafka,
+        "kafka.bootstrap.servers": reading.address,
+        "kafka.isolation.level": "read_committed",
+        "failOnDataLoss": "true",
+        "includeHeaders": str(headers).lower(),
+    }
+
+
+def _range(input: Input, reading: Reading) -> dict[str, str]:
+    starts = reading.starts[input.id]
+    if reading.ends is not None:
+        return _batch(starts, reading.ends[input.id])
+    own = input.source.max_per_batch if isinstance(input.source, KafkaSource) else None
+    most = own or reading.max_per_batch
+    bound = {"maxOffsetsPerTrigger": str(most)} if most else {}
+    return {"subscribe": ",".join(reading.topics[input.id]), "startingOffsets": json.dumps(starts), **bound}
+
+
+def _batch(starts: Offsets, ends: Offsets) -> dict[str, str]:
+    """A partition that is new in this batch begins at its beginning."""
+    known = {
+        topic: {partition: starts.get(topic, {}).get(partition, _EARLIEST) for partition in partitions}
+        for topic, partitions in ends.items()
+    }
+    assigned = {topic: list(partitions) for topic, partitions in ends.items()}
+    return {
+        "assign": json.dumps(assigned),
+        "startingOffsets": json.dumps(known),
+        "endingOffsets": json.dumps(ends),
+    }
+
+
+def _files(session: SparkSession, input: Input, source: FileSource) -> DataFrame:
+    reader: Any = session.read if source.static else session.readStream
+    reader = reader.format(source.format).options(**source.file_options)
+    if source.max_files:
+        reader = reader.option("maxFilesPerTrigger", str(source.max_files))
+    schema = source.output()
+    if schema is None:
+        return frames.from_nowhere(reader.load(source.path))
+    if source.format not in ("json", "csv"):
+        return frames.from_nowhere(reader.schema(struct_of(schema, input.id)).load(source.path))
+    reader = reader.schema(struct_of(schema, input.id).add(CORRUPT, "string"))
+    rows = reader.options(mode="PERMISSIVE", columnNameOfCorruptRecord=CORRUPT).load(source.path)
+    return lines(rows, input)
+
+
+def _rate(session: SparkSession, input: Input, source: RateSource) -> DataFrame:
+    if source.rows_per_second != int(source.rows_per_second):
+        raise PipelineError(
+            f"'{input.id}' gives {source.rows_per_second:g} rows a second, which a query cannot",
+            hint="give a whole number, or run it in tasks (host: tasks)",
+        )
+    reader = session.readStream.format("rate").option("numPartitions", source.partitions)
+    rows = reader.option("rowsPerSecond", int(source.rows_per_second)).load()
+    return frames.from_nowhere(rows.select("value", "timestamp"))

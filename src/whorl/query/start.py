@@ -1,0 +1,46 @@
+"""Starting the query: where its rows go, and how often it looks for new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from whorl.config.settings import Settings
+from whorl.config.spec import FileSink
+from whorl.plan.plan import Component, Delivery
+from whorl.query.action import named_topics
+from whorl.query.compile import Compiled
+
+_REALTIME_BATCH = "5 minutes"
+"""In real-time mode records leave at once; a batch is only how often Spark notes its position."""
+Batch = Callable[[DataFrame, int], None]
+
+
+def writer_of(compiled: Compiled, component: Component, kafka: Mapping[str, str], batch: Batch) -> Any:
+    """A DataStreamWriter that lacks only name, trigger and checkpoint."""
+    if component.delivery is Delivery.FILES:
+        return _files(compiled, component)
+    assert compiled.written is not None
+    if component.delivery is Delivery.REALTIME:
+        rows = named_topics(compiled.written, compiled.topics)
+        return rows.writeStream.format("kafka").options(**kafka).outputMode("update")
+    return compiled.written.writeStream.foreachBatch(batch).outputMode(component.mode)
+
+
+def trigger_of(settings: Settings, until_caught_up: bool) -> dict[str, Any]:
+    if until_caught_up:
+        return {"availableNow": True}
+    if settings.trigger == "realtime":
+        return {"realTime": _REALTIME_BATCH}
+    seconds = 0.0 if settings.trigger == "fast" else float(settings.trigger)
+    return {"processingTime": f"{round(seconds * 1000)} milliseconds"}
+
+
+def _files(compiled: Compiled, component: Component) -> Any:
+    sink = component.outputs[0].sink
+    assert isinstance(sink, FileSink) and compiled.file is not None
+    writer = compiled.file.writeStream.format(sink.format).options(**sink.file_options).outputMode("append")
+    writer = writer.option("path", sink.path)
+    return writer.partitionBy(*sink.partition_by) if sink.partition_by else writer

@@ -1,0 +1,86 @@
+"""On the path of a `whorl run` that is to die: kills its driver, or a worker, with -9 at the step that WHORL_TEST_CRASH names, once.
+
+Python imports this by itself in the driver and in every worker.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+STEP = os.environ.get("WHORL_TEST_CRASH", "")
+MARK = Path(os.environ.get("WHORL_TEST_CRASHED", "/dev/null"))
+DRIVER = "WHORL_TEST_DRIVER"
+
+
+def kill(pid: int) -> None:
+    try:
+        MARK.open("x").close()
+    except FileExistsError:
+        return
+    os.kill(pid, signal.SIGKILL)
+
+
+def kill_driver() -> None:
+    kill(int(os.environ[DRIVER]))
+
+
+def before(owner: Any, name: str, act: Callable[[], None], when: Callable[..., bool] = lambda *_: True) -> None:
+    real = getattr(owner, name)
+
+    def replaced(*arguments: Any, **named: Any) -> Any:
+        if when(*arguments):
+            act()
+        return real(*arguments, **named)
+
+    setattr(owner, name, replaced)
+
+
+def after(owner: Any, name: str, act: Callable[[], None]) -> None:
+    real = getattr(owner, name)
+
+    def replaced(*arguments: Any, **named: Any) -> Any:
+        result = real(*arguments, **named)
+        act()
+        return result
+
+    setattr(owner, name, replaced)
+
+
+def in_driver() -> None:
+    from whorl.query import host
+    from whorl.query.ledger import Ledger
+
+    steps: dict[str, Callable[[], None]] = {
+        "1 take": lambda: before(Ledger, "_write", kill_driver),
+        "2 fence": lambda: before(Ledger, "_fence", kill_driver),
+        "3 compare": lambda: after(host, "compare", kill_driver),
+        "offsets logged": lambda: before(host.QueryJob, "_write", kill_driver),
+        "7 committed": lambda: after(host, "write_exactly_once", kill_driver),
+        "8 mirror": lambda: before(host.QueryJob, "_mirror", kill_driver, lambda job: bool(job.figures.positions)),
+    }
+    steps.get(STEP, lambda: None)()
+
+
+def in_worker() -> None:
+    from whorl.query import writer
+    from whorl.query.seat import Seat
+
+    steps: dict[str, Callable[[], None]] = {
+        "4 sit down": lambda: before(Seat, "_sit_down", kill_driver),
+        "6 drain": lambda: after(writer, "_produced", kill_driver),
+        "7 one of two committed": lambda: before(Seat, "commit", kill_driver, lambda _, name, __: name == "1"),
+        "worker": lambda: before(Seat, "commit", lambda: kill(os.getpid())),
+    }
+    steps.get(STEP, lambda: None)()
+
+
+if STEP and "run" in sys.orig_argv and DRIVER not in os.environ:
+    os.environ[DRIVER] = str(os.getpid())
+    in_driver()
+elif STEP and any("pyspark.daemon" in word for word in sys.orig_argv):
+    in_worker()
