@@ -16,7 +16,7 @@ from whorl.formats import FORMATS
 from whorl.operators import expressions
 from whorl.operators.builtin import BUILTIN
 from whorl.operators.builtin.aggregate import TimeWindow
-from whorl.operators.builtin.expression import BranchOutput
+from whorl.operators.builtin.branch import BranchOutput
 from whorl.operators.builtin.sql import Udf
 from whorl.operators.expressions import FUNCTIONS
 from whorl.operators.expressions.registry import REPLAY

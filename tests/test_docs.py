@@ -86,6 +86,7 @@ def test_the_life_of_a_record_passes_every_stage() -> None:
         "jobs",
         "spark",
         "tasks",
+        "query",
         "operators",
         "formats",
         "sinks",
@@ -147,17 +148,22 @@ def test_the_example_of_an_operator_checks(type: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=by_name)
 def test_whole_pipelines_in_pages_check(page: Path, tmp_path: Path) -> None:
-    (tmp_path / "advice.py").write_text((ROOT / "examples" / "greenhouse" / "advice.py").read_text())
+    for code in (ROOT / "examples").glob("*/*.py"):
+        (tmp_path / code.name).write_text(code.read_text())
     for language, text in BLOCK.findall(page.read_text("utf-8")):
         if language == "yaml" and "sources:" in text:
             (tmp_path / "p.yaml").write_text(text)
             assert check(load(tmp_path / "p.yaml")) == []
 
 
-def test_the_readme_shows_the_example_as_it_is() -> None:
-    blocks = dict(BLOCK.findall((ROOT / "README.md").read_text("utf-8")))
-    assert blocks["yaml"] == (ROOT / "examples" / "greenhouse" / "pipeline.yaml").read_text()
-    assert blocks["python"] == (ROOT / "examples" / "greenhouse" / "advice.py").read_text()
+def test_the_readme_shows_examples_as_they_are() -> None:
+    examples = {
+        language: [file.read_text() for file in sorted((ROOT / "examples").glob(f"*/*{suffix}"))]
+        for language, suffix in (("yaml", ".yaml"), ("python", ".py"))
+    }
+    blocks = [block for block in BLOCK.findall((ROOT / "README.md").read_text("utf-8")) if block[0] in examples]
+    assert [language for language, _ in blocks] == ["yaml", "python", "yaml"]
+    assert all(text in examples[language] for language, text in blocks)
 
 
 def commands(page: Path) -> Iterator[list[str]]:

@@ -67,7 +67,7 @@ CASES = {
         HEAD + "sinks:\n  o: {type: file, path: out, partition_by: [id, amount, tags]}\n", ["4:6 format"]
     ),
     "watermark of a query": (
-        operators("{id: a, type: sql, query: SELECT id FROM s, watermark: {column: amount}}"), ["4:69 type"]
+        operators("{id: a, type: sql, query: SELECT id FROM s, watermark: {column: amount}}"), ["4:67 type"]
     ),
     "bad trigger": (HEAD + TAIL + "settings: {trigger: slow}\n", ["5:21 value"]),
     "unknown operator key": (operators("{id: a, type: filter, were: amount > 1}"), ["4:25 unknown-key"]),

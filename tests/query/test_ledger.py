@@ -118,6 +118,19 @@ def test_seats_are_forgotten_once_they_are_fenced():
     assert set(seats(paper).values()) == {None}
 
 
+def test_closing_leaves_no_transaction_open():
+    """A driver gives up while the transaction of a dead worker is open."""
+    paper = Paper()
+    probe = Driver(Paper())
+    probe.run()
+    driver = Driver(paper, [paper.worker(Faults(crash_at=len(probe.workers[0].faults.points) - 2))])
+    with pytest.raises(Unavailable, match="a task died"):
+        driver.run(retries=0)
+    assert paper.broker.open_transactions() == ["u1.totals.seat.seat1"]
+    driver.ledger.close()
+    assert paper.broker.open_transactions() == []
+
+
 def test_closing_leaves_the_seats_of_a_driver_that_took_over_alone():
     paper = Paper()
     old, new = Driver(paper), Driver(paper)

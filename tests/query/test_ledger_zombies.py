@@ -88,16 +88,19 @@ def test_a_task_wakes_up_when_all_is_over(pooled):
 
 
 def test_a_task_wakes_up_for_a_moment_and_sleeps_again():
-    """In the middle of the takeover it goes a few steps, such as from its seat's init to its note in the ledger, and on after it."""
-    for asleep in range(1, len(points_of(partial(late_task, pooled=False))), 2):
-        for step in range(1, takeover(False) + 2, 3):
+    """At any step of the takeover it sits down in its seat, whole or in part, and it writes when the new driver has done the work."""
+    points = points_of(partial(late_task, pooled=False))
+    seated, noted = points.index("producer.init_transactions/answer") + 1, points.index("consumer.assign") + 1
+    last = len(points) - points[::-1].index("producer.commit_transaction/request")
+    for asleep, until in ((1, noted), (1, last), (seated, last), (noted, last), (1, seated)):
+        for step in range(1, takeover(False) + 2):
             paper = Paper()
             late, new = late_task(paper, False).go(until=asleep), successor(paper).go(until=step)
-            late.go(until=asleep + 4)
-            new.go(until=step + 5)
-            finish(late, new)
+            late.go(until=until)
+            finish(new)
+            finish(late)
             assert new.error is None, (asleep, step, new.error)
-            paper.assert_exact((asleep, step, late.result))
+            paper.assert_exact((asleep, until, step, late.result))
 
 
 def whole_life(paper: Paper) -> Sleeper:

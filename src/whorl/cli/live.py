@@ -60,6 +60,9 @@ class LiveView:
     def show(self, job: Job, rows: dict[str, list[dict[str, Any]]]) -> None:
         for sink, new in rows.items():
             self._show_rows(job, sink, new)
+        for id, query in job.queries.jobs.items():
+            while query.notices:
+                self._console.print(f"{id}: {query.notices.pop(0)}", highlight=False, markup=False)
         for id, view in job.watch.components.items():
             self._rates.note(id, view.total("read"))
         if self._live:
@@ -135,6 +138,8 @@ def _query_cells(job: QueryJob) -> list[str]:
 
 def query_line(id: str, job: QueryJob) -> str:
     figures = job.figures
+    if figures.batch < 0:
+        return f"{id}: {job.state.value}, no batch yet"
     state = f", state {figures.state_rows:,} rows" if figures.state_rows else ""
     watermark = f", watermark {figures.watermark}, late {figures.late:,}" if figures.watermark else ""
     return (

@@ -11,7 +11,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from whorl.errors import PipelineError, Superseded, Unavailable
+from whorl.errors import Superseded, Unavailable
 from whorl.query.seat import Chairs, Seats
 from whorl.query.writer import Outcome, WriteOrder, write_partition
 from whorl.tasks.clients import TaskClients
@@ -52,12 +52,15 @@ def _judge(outcome: Outcome, order: WriteOrder) -> None:
             hint="what it had written already is not written again",
             code="task-died",
         )
-    if outcome.how == "differs":
-        raise PipelineError(
-            f"'{order.seat.component}' gives other rows when batch {order.seq} is repeated ({outcome.detail})",
-            hint="find what is not deterministic (a UDF, a changed file); 'whorl run --fresh' starts over",
-            code="replay",
-        )
+
+
+def differing(outcomes: Iterable[Outcome], batch: int) -> list[str]:
+    """What is to be told of partitions that gave other rows when the batch was repeated. Those written before stand."""
+    return [
+        f"batch {batch} gave other rows when it was repeated ({outcome.detail}); what was written the first time stands"
+        for outcome in outcomes
+        if outcome.how == "differs"
+    ]
 
 
 def write_at_least_once(frame: DataFrame, topics: tuple[str, ...], kafka: Mapping[str, str]) -> None:

@@ -160,7 +160,8 @@ def _csv(records: DataFrame, input: Input, options: CsvFormat) -> DataFrame:
     made = [_cell(F.col(_ROW)[f"c{index}"], field.dataType) for index, field in enumerate(struct.fields)]
     known = parsed.select("*", *[once(value).alias(f"{_ROW}_{index}") for index, value in enumerate(made)])
     row = F.col(_ROW)
-    bad = row.isNull() | row[CORRUPT].isNotNull() | ~F.is_valid_utf8(_as_text())
+    empty = F.lit(False) if len(struct) == 1 else _as_text() == ""
+    bad = row.isNull() | row[CORRUPT].isNotNull() | ~F.is_valid_utf8(_as_text()) | empty
     for index in range(len(made)):
         bad = bad | (row[f"c{index}"].isNotNull() & F.col(f"{_ROW}_{index}").isNull())
     values = [F.col(f"{_ROW}_{index}").alias(field.name) for index, field in enumerate(struct.fields)]

@@ -26,7 +26,7 @@ from whorl.config.settings import Settings
 from whorl.errors import Superseded, Unavailable, WhorlError, WorldError
 from whorl.kafka.clients import KafkaClients
 from whorl.plan.plan import Component, Delivery
-from whorl.query.action import write_at_least_once, write_exactly_once
+from whorl.query.action import differing, write_at_least_once, write_exactly_once
 from whorl.query.checkpoint import Checkpoint, Manifest, Positions, compare, gone
 from whorl.query.compile import Compiled, compile_component
 from whorl.query.dead import dead_letters
@@ -84,7 +84,8 @@ class QueryJob:
         self.error: WhorlError | None = None
         self.figures = QueryFigures()
         self.restarts = 0
-        self.last_error = ""
+        self.notices: list[str] = []
+        """What the user should hear of, though it goes on."""
         self._session = session.newSession()
         self._clients = clients
         self._places = places
@@ -212,6 +213,7 @@ class QueryJob:
             return
         order = self._order(batch, topics, prefix)
         outcomes = write_exactly_once(frame, order, self._clients.address, self._clients.extra)
+        self.notices += differing(outcomes, batch)
         self.figures = replace(self.figures, written=self.figures.written + sum(each.count for each in outcomes))
 
     def _unreadable(self) -> int:
@@ -294,7 +296,6 @@ class QueryJob:
     def _failed(self, error: WhorlError) -> None:
         """A restart, as far as the strategy allows it and it may help."""
         restart, now = self.assignment.settings.restart, time.monotonic()
-        self.last_error = str(error)
         while self._failures and self._failures[0] < now - restart.window:
             self._failures.popleft()
         self._failures.append(now)
@@ -306,6 +307,7 @@ class QueryJob:
             self._end(WorldError(message, hint="see 'restart' in the settings; --verbose shows more", code="gave-up"))
         else:
             self.restarts += 1
+            self.notices.append(f"starts again: {error}")
             self.state = QueryState.WAITING
             self._again_at = now + delay(restart, len(self._failures) - 1)
 

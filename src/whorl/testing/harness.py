@@ -49,6 +49,7 @@ class PipelineHarness:
         loaded = load(pipeline) if isinstance(pipeline, str | os.PathLike) else pipeline
         self._file = loaded.spec.file if isinstance(loaded, Loaded) else None
         self.plan = make_plan(checked(loaded), loaded.settings) if isinstance(loaded, Loaded) else loaded
+        _in_memory(self.plan)
         self.clock = ManualClock()
         self.broker = broker or MemoryBroker(self.clock)
         self.faults = faults or Faults()
@@ -164,3 +165,13 @@ class PipelineHarness:
             raise UsageError(f"the pipeline has no sink '{sink}'", hint=suggest(sink, outputs, "sinks"), code="sink")
         found: Output = outputs[sink]
         return found
+
+
+def _in_memory(plan: Plan) -> None:
+    """Raises where the pipeline has a part that only Spark runs."""
+    if plan.queries:
+        raise UsageError(
+            f"component '{plan.queries[0].id}' runs in a query, which needs Spark",
+            hint="try it with 'whorl dev' or 'whorl run --until-caught-up'; 'whorl plan' says why it is a query",
+            code="host",
+        )

@@ -2,7 +2,8 @@
 
 from whorl.operators.builtin.add import Add
 from whorl.operators.builtin.aggregate import Aggregate
-from whorl.operators.builtin.expression import Branch, Cast, Filter, FlatMap, KeyBy, Map, Select
+from whorl.operators.builtin.branch import Branch
+from whorl.operators.builtin.expression import Cast, Filter, FlatMap, KeyBy, Map, Select
 from whorl.operators.builtin.join import Join
 from whorl.operators.builtin.python import Python
 from whorl.operators.builtin.simple import Drop, Fill, Forward, Rename, Union

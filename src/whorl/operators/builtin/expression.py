@@ -1,4 +1,4 @@
-"""Operators made of SQL expressions: filter, map, select, cast, flat_map, key_by, branch.
+"""Operators made of SQL expressions: filter, map, select, cast, flat_map, key_by.
 
 What leaves (`output`) never raises: a column whose expression is wrong has no type there, and `check` reports the expression.
 """
@@ -16,10 +16,10 @@ from pydantic import AfterValidator, Field, field_validator
 from whorl.formats.conversions import decimal_text, double_text
 from whorl.operators.expressions import ExpressionError, compile_expression, compile_row
 from whorl.operators.expressions.types import is_nested
-from whorl.operators.native import Explode, Native, Rekey, Route, Where
+from whorl.operators.native import Explode, Native, Rekey, Where
 from whorl.operators.operator import OperatorType, Options, Shape, Step
 from whorl.operators.record import Row
-from whorl.operators.sqltext import kept, projection, quoted, text, told_apart
+from whorl.operators.sqltext import kept, projection, quoted, told_apart
 from whorl.schema import UNKNOWN, Schema, normal_type
 
 Paths = Iterable[tuple[tuple[str | int, ...], str]]
@@ -273,48 +273,3 @@ def _single(value: Callable[[Row], Any]) -> Callable[[Row], bytes | None]:
 
 def _several(values: list[Callable[[Row], Any]]) -> Callable[[Row], bytes]:
     return lambda row: orjson.dumps([value(row) for value in values], default=_key_text)
-
-
-class BranchOutput(Options):
-    name: str = Field(min_length=1, description="name of the output; `from: id.name` reads it")
-    where: str = Field(description="SQL condition")
-
-
-class BranchOptions(Options):
-    outputs: tuple[BranchOutput, ...] = Field(
-        min_length=1, description="tried in this order; the first that is true takes the row"
-    )
-    default: str | None = Field(None, description="output of rows that none takes; left out: they are dropped")
-
-    @field_validator("outputs")
-    @classmethod
-    def _distinct(cls, outputs: tuple[BranchOutput, ...]) -> tuple[BranchOutput, ...]:
-        if len({output.name for output in outputs}) < len(outputs):
-            raise ValueError("two outputs have the same name")
-        return outputs
-
-
-class Branch(OperatorType):
-    type = "branch"
-    summary = "Sends each row to the first output whose condition is true."
-    Options = BranchOptions
-
-    def step(self, schema: Schema | None) -> Step:
-        for output in self.options.outputs:
-            condition(output.where, schema)
-        return Step(Shape.BRANCH, compile_expression(self._choice(), schema).function)
-
-    def native(self, schema: Schema | None) -> Native | None:
-        return Route(self._choice())
-
-    def outputs(self) -> tuple[str, ...]:
-        names = [output.name for output in self.options.outputs]
-        return tuple(dict.fromkeys([*names, self.options.default] if self.options.default else names))
-
-    def expressions(self) -> Paths:
-        return [(("outputs", index, "where"), output.where) for index, output in enumerate(self.options.outputs)]
-
-    def _choice(self) -> str:
-        """All conditions in one expression. A line break ends a comment that a condition may have."""
-        cases = "".join(f" WHEN ({output.where}\n) THEN {text(output.name)}" for output in self.options.outputs)
-        return f"CASE{cases} ELSE {text(self.options.default) if self.options.default else 'NULL'} END"
