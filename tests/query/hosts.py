@@ -1,23 +1,45 @@
-"""A pipeline on both hosts: in memory as the tasks host runs it, and as frames at rest."""
+"""Pipelines over records at rest: as a query makes them, and as the tasks host does in memory."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import orjson
 from pyspark.sql import DataFrame, SparkSession
 
+from whorl.config.loader import load
+from whorl.graph.check import checked
+from whorl.graph.user_code import user_modules
+from whorl.operators.record import Row
 from whorl.plan.plan import Component, Input, OutputKind
+from whorl.plan.planner import make_plan
 from whorl.query import frames
 from whorl.query.compile import Compiled, compile_component
+from whorl.query.errors import Places
 from whorl.query.read import Reading
-from whorl.testing import PipelineHarness
+from whorl.testing import Given, PipelineHarness
+from whorl.testing.records import as_given, encoder, key_of
 
 HIDDEN = (
     f"{frames.KEY} binary, {frames.CAME} binary, {frames.VALUE} binary, {frames.TOPIC} string, {frames.PARTITION} int, "
     f"{frames.OFFSET} long, {frames.TIME} long, {frames.HEADERS} {frames.HEADER_TYPE}"
 )
+NOON = 1_767_268_800_000
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A record of a topic, as the broker in memory has it too."""
+
+    key: bytes | None
+    value: bytes | None
+    partition: int
+    offset: int
+    timestamp: int
+    headers: tuple[tuple[str, bytes | None], ...]
 
 
 def local(frame: DataFrame) -> DataFrame:
@@ -26,55 +48,83 @@ def local(frame: DataFrame) -> DataFrame:
     return DataFrame(session._jsparkSession.createDataFrame(frame._jdf.collectAsList(), frame._jdf.schema()), session)
 
 
-def kafka_frame(session: SparkSession, harness: PipelineHarness, input: Input) -> DataFrame:
-    """The records of an input as Spark's Kafka source would give them."""
-    names = input.source.names if input.source is not None else (input.topic,)
-    rows = [
-        (e.key, e.key, e.value, topic, e.partition, e.offset, e.timestamp, [*e.headers] or None)
-        for topic in names
-        for e in harness.broker.records(topic)
-    ]
-    return local(session.createDataFrame(rows, HIDDEN))
+class AtRest:
+    """The one component of a pipeline as a query, over records that were sent."""
 
-
-class Both:
-    def __init__(self, session: SparkSession, harness: PipelineHarness) -> None:
-        self.session, self.harness = session, harness
+    def __init__(self, session: SparkSession, file: Path) -> None:
+        loaded = load(file)
+        self.session, self.file = session, file
+        self.plan = make_plan(checked(loaded), loaded.settings)
+        self.topics: dict[str, list[Any]] = {}
 
     @property
     def component(self) -> Component:
-        (component,) = self.harness.plan.components
+        (component,) = self.plan.components
         return component
+
+    def send(self, source: str, records: Iterable[Row | Given]) -> None:
+        (input,) = (input for input in self.component.inputs if input.id == source)
+        stored = self.topics.setdefault(input.source.names[0], [])
+        encode = encoder(input)
+        for given in map(as_given, records):
+            headers = tuple((name, data and data.encode()) for name, data in (given.headers or {}).items())
+            key = key_of(given, input.source.key)
+            stored.append(Stored(key, encode(given), 0, len(stored), given.timestamp or NOON, headers))
+
+    def frame(self, session: SparkSession, input: Input) -> DataFrame:
+        """As Spark's Kafka source would give it."""
+        rows = [
+            (e.key, e.key, e.value, topic, e.partition, e.offset, e.timestamp, [*e.headers] or None)
+            for topic in input.source.names
+            for e in self.topics.get(topic, [])
+        ]
+        return local(session.createDataFrame(rows, HIDDEN))
 
     def reading(self) -> Reading:
         names = [output.topic for output in self.component.outputs if output.kind is not OutputKind.FILE]
-        counts = {topic: 2 for topic in [*names, self.harness.plan.dead_letter]}
-        inputs = {i.id: (i.topic or i.source.names) for i in self.component.inputs if i.topic or i.source.type == "kafka"}
-        return Reading("", inputs, {}, counts, self.harness.plan.dead_letter)
+        counts = dict.fromkeys([*names, self.plan.dead_letter], 2)
+        inputs = {i.id: i.source.names for i in self.component.inputs if i.source.type == "kafka"}
+        return Reading("", inputs, {}, counts, self.plan.dead_letter)
 
-    def compiled(self) -> Compiled:
-        with self.harness.user_code():
-            return compile_component(self.session, self.component, self.reading(), lambda *_: None)
+    def compiled(self, places: Places = lambda *_: None) -> Compiled:
+        with user_modules(str(self.file)):
+            return compile_component(self.session, self.component, self.reading(), places)
 
     def query(self) -> dict[str, list[Any]]:
         """By topic: what a query writes."""
         compiled = self.compiled()
         written: dict[str, list[Any]] = {topic: [] for topic in compiled.topics}
         assert compiled.written is not None
-        with self.harness.user_code():
-            rows = compiled.written.collect()
-        for row in rows:
+        for row in compiled.written.collect():
             fields = row.asDict()
             headers = tuple((h["key"], _bytes(h["value"])) for h in fields.get("headers") or ())
             record = (fields["partition"], _bytes(row.key), _bytes(row.value), fields.get("timestamp"), headers)
             written[compiled.topics[row.output]].append(record)
         return written
 
+    def with_kind(self, kind: OutputKind) -> None:
+        """All its outputs of another kind."""
+        outputs = tuple(replace(output, kind=kind) for output in self.component.outputs)
+        self.plan = replace(self.plan, components=(replace(self.component, outputs=outputs),))
+
+
+class Both(AtRest):
+    """The same on the tasks host, too."""
+
+    def __init__(self, session: SparkSession, file: Path) -> None:
+        super().__init__(session, file)
+        self.harness = PipelineHarness(file, partitions=2)
+
+    def send(self, source: str, records: Iterable[Row | Given]) -> None:
+        self.harness.send(source, records)
+        topics = [topic for input in self.component.inputs for topic in input.source.names]
+        self.topics = {topic: self.harness.broker.records(topic) for topic in topics}
+
     def tasks(self) -> dict[str, list[Any]]:
         self.harness.run()
-        topics = {output.topic: output for output in self.harness.plan.outputs}
+        topics = {output.topic: output for output in self.plan.outputs}
         written = {}
-        for topic in [*topics, self.harness.plan.dead_letter]:
+        for topic in [*topics, self.plan.dead_letter]:
             keyed = topic not in topics or topics[topic].keyed
             written[topic] = [
                 (None if keyed else e.partition, e.key, e.value, e.timestamp, tuple(e.headers))
@@ -96,12 +146,6 @@ class Both:
         assert query == tasks
         return tasks
 
-    def with_kind(self, kind: OutputKind) -> None:
-        """All its outputs of another kind."""
-        (component,) = self.harness.plan.components
-        outputs = tuple(replace(output, kind=kind) for output in component.outputs)
-        self.harness.plan = replace(self.harness.plan, components=(replace(component, outputs=outputs),))
-
 
 def comparable(written: dict[str, list[Any]]) -> dict[str, list[Any]]:
     return {topic: sorted(map(_parsed, records), key=repr) for topic, records in written.items()}
@@ -111,8 +155,9 @@ def _parsed(record: tuple[Any, ...]) -> tuple[Any, ...]:
     partition, key, value, timestamp, headers = record
     shown = tuple((name, data if name != "whorl-error" else b"...") for name, data in headers)
     try:
-        value = orjson.loads(value)
-    except (ValueError, TypeError):
+        # Spark writes all six digits of a time.
+        value = orjson.loads(value.replace(b".000000Z", b"Z"))
+    except (ValueError, AttributeError):
         pass
     return partition, key, value, timestamp, shown
 

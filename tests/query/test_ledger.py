@@ -33,6 +33,18 @@ def test_runs_are_counted():
     assert ledger(paper).last_run() == 3
 
 
+def test_a_run_whose_commit_is_under_way_is_waited_for():
+    """Kafka answers a commit before readers of committed data see what it holds."""
+    paper = Paper()
+    ledger(paper).take()
+    writing = Transactions(MemoryClients(paper.broker).transactional("driver"))
+    writing.init()
+    writing.begin()
+    writing.produce(LEDGER, orjson.dumps({"version": 1, "run": 2}), RUN_KEY, RUN)
+    paper.broker.idle = lambda timeout: writing.commit()
+    assert ledger(paper).last_run() == 2
+
+
 def test_what_a_batch_came_to_is_there_for_the_next_driver():
     paper = Paper()
     driver = Driver(paper)

@@ -160,8 +160,7 @@ def _csv(records: DataFrame, input: Input, options: CsvFormat) -> DataFrame:
     made = [_cell(F.col(_ROW)[f"c{index}"], field.dataType) for index, field in enumerate(struct.fields)]
     known = parsed.select("*", *[once(value).alias(f"{_ROW}_{index}") for index, value in enumerate(made)])
     row = F.col(_ROW)
-    empty = F.lit(False) if len(struct) == 1 else _as_text() == ""
-    bad = row.isNull() | row[CORRUPT].isNotNull() | ~F.is_valid_utf8(_as_text()) | empty
+    bad = row.isNull() | row[CORRUPT].isNotNull() | _no_line(options, len(struct))
     for index in range(len(made)):
         bad = bad | (row[f"c{index}"].isNotNull() & F.col(f"{_ROW}_{index}").isNull())
     values = [F.col(f"{_ROW}_{index}").alias(field.name) for index, field in enumerate(struct.fields)]
@@ -185,6 +184,14 @@ def _cells(options: CsvFormat, count: int) -> Column:
     }
     cells = [f"c{index} string" for index in range(count)]
     return F.from_csv(_as_text(), ", ".join([*cells, f"{CORRUPT} string"]), reading)
+
+
+def _no_line(options: CsvFormat, cells: int) -> Column:
+    """What Spark would take for a line all the same."""
+    text = _as_text()
+    broken = F.contains(text, F.lit("\n")) & ~F.contains(text, F.lit(options.quote))
+    wrong = ~F.is_valid_utf8(text) | broken
+    return wrong if cells == 1 else wrong | (text == "")
 
 
 def _cell(cell: Column, kind: DataType) -> Column:

@@ -34,7 +34,7 @@ from whorl.query.errors import Places, as_whorl_error
 from whorl.query.failures import failed_again_and_again
 from whorl.query.ledger import Ledger, Taken
 from whorl.query.pins import fingerprint, pinned
-from whorl.query.progress import QueryFigures, figures_after
+from whorl.query.progress import QueryFigures, figures_after, reports_after
 from whorl.query.read import Reading
 from whorl.query.seat import SeatOrder
 from whorl.query.start import trigger_of, writer_of
@@ -271,8 +271,9 @@ class QueryJob:
 
     def _take_progress(self) -> None:
         with suppress(Exception):  # a JVM that dies says so elsewhere
-            reports = [report for report in self._query.recentProgress if report["batchId"] > self.figures.batch]
-            self.figures = figures_after(self.figures, reports)
+            self.figures = figures_after(
+                self.figures, reports_after(self._query._jsq.recentProgress(), self.figures.batch)
+            )
         if time.monotonic() >= self._mirror_at:
             self._mirror_at = time.monotonic() + _MIRROR_EVERY
             self._mirror()

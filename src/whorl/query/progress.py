@@ -35,29 +35,38 @@ class QueryFigures:
     """Where it began."""
 
 
+def reports_after(recent: Any, batch: int) -> list[dict[str, Any]]:
+    """Spark's reports of batches behind this one, oldest first. `recent` stays in the JVM: only what is new is fetched."""
+    found: list[dict[str, Any]] = []
+    for index in reversed(range(len(recent))):
+        if recent[index].batchId() <= batch:
+            break
+        found.insert(0, orjson.loads(recent[index].json()))
+    return found
+
+
 def figures_after(before: QueryFigures, reports: Sequence[Mapping[str, Any]]) -> QueryFigures:
     """`reports`: Spark's progress of batches that were not seen yet, oldest first."""
     if not reports:
         return before
     last = reports[-1]
-    sources = [dict(source) for source in last["sources"]]
-    operators = [dict(operator) for operator in last["stateOperators"]]
-    ends = [_places(source["endOffset"]) for source in sources]
-    latest = [_places(source["latestOffset"]) for source in sources]
+    sources, operators = last["sources"], last["stateOperators"]
+    ends = [_places(source.get("endOffset")) for source in sources]
+    latest = [_places(source.get("latestOffset")) for source in sources]
     return QueryFigures(
         batch=int(last["batchId"]),
         batches=before.batches + len({report["batchId"] for report in reports}),
         read=before.read + sum(int(report["numInputRows"]) for report in reports),
         written=before.written,
-        rate=_number(last["inputRowsPerSecond"]),
+        rate=_number(last.get("inputRowsPerSecond")),
         batch_seconds=float(last["durationMs"].get("triggerExecution", 0)) / 1000,
         lag=sum(_behind(end, newest) for end, newest in zip(ends, latest, strict=True)),
         state_rows=sum(int(operator["numRowsTotal"]) for operator in operators),
         late=before.late
         + sum(int(o["numRowsDroppedByWatermark"]) for report in reports for o in report["stateOperators"]),
-        watermark=str(dict(last["eventTime"] or {}).get("watermark", "")),
+        watermark=str((last.get("eventTime") or {}).get("watermark", "")),
         positions={place: offset for end in ends for place, offset in end.items()},
-        starts={place: offset for source in sources for place, offset in _places(source["startOffset"]).items()},
+        starts={place: offset for source in sources for place, offset in _places(source.get("startOffset")).items()},
     )
 
 

@@ -12,16 +12,15 @@ _WHOLE_PART = "decimal(38,22)"
 
 def python_double(number: Column) -> Column:
     """As `repr` writes it."""
-    exponent = F.lpad(F.abs(_exponent(number)).cast("string"), 2, "0")
-    long = F.when(F.abs(_exponent(number)) > 99, F.abs(_exponent(number)).cast("string")).otherwise(exponent)
-    sign = F.when(_exponent(number) < 0, "-").otherwise("+")
+    digits = F.abs(_exponent(number)).cast("string")
+    padded = F.when(F.length(digits) < 2, F.concat(F.lit("0"), digits)).otherwise(digits)
     special = F.when(F.isnan(number), "nan").when(number > 0, "inf").otherwise("-inf")
-    return _double(number, 1e-4, F.concat(_mantissa(number), F.lit("e"), sign, long), special)
+    return _double(number, 1e-4, F.concat(_mantissa(number), _sign(number), padded), special)
 
 
 def orjson_double(number: Column) -> Column:
-    scientific = F.concat(_mantissa(number), F.lit("e"), _exponent(number).cast("string"))
-    return _double(number, 1e-5, scientific, F.lit("null"))
+    digits = F.abs(_exponent(number)).cast("string")
+    return _double(number, 1e-5, F.concat(_mantissa(number), _sign(number), digits), F.lit("null"))
 
 
 def _double(number: Column, least: float, scientific: Column, special: Column) -> Column:
@@ -42,6 +41,10 @@ def _positional(java: Column) -> Column:
 
 def _mantissa(number: Column) -> Column:
     return F.regexp_replace(F.substring_index(number.cast("string"), "E", 1), "\\.0$", "")
+
+
+def _sign(number: Column) -> Column:
+    return F.when(_exponent(number) < 0, "e-").otherwise("e+")
 
 
 def _exponent(number: Column) -> Column:
