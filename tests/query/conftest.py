@@ -74,7 +74,6 @@ def _prepared(
 ) -> Any:
     monkeypatch.chdir(folder)
     (folder / "pipeline.yaml").write_text(text)
-    (folder / "steps.py").write_text(steps)
     made = kind(session, folder / "pipeline.yaml")
     for source, records in sent.items():
         made.send(source, records)

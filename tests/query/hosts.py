@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -154,11 +155,9 @@ def comparable(written: dict[str, list[Any]]) -> dict[str, list[Any]]:
 def _parsed(record: tuple[Any, ...]) -> tuple[Any, ...]:
     partition, key, value, timestamp, headers = record
     shown = tuple((name, data if name != "whorl-error" else b"...") for name, data in headers)
-    try:
+    with suppress(ValueError, AttributeError):
         # Spark writes all six digits of a time.
         value = orjson.loads(value.replace(b".000000Z", b"Z"))
-    except (ValueError, AttributeError):
-        pass
     return partition, key, value, timestamp, shown
 
 

@@ -107,27 +107,21 @@ def test_an_attempt_after_the_first_touches_nothing(paper):
 def test_the_second_action_of_a_batch_has_writers_of_its_own(paper):
     worker, order = started(paper)
     worker.write(arrow((("a0",),)), order, 0)
-    worker.write(arrow((("a1",), ("a2",))), replace(order, prefix="dead "), 0)
+    worker.write(arrow((("a1",), ("a2",))), replace(order, names=("dead 0",)), 0)
     again = Driver(paper)
     again.start()
     assert {name: each.count for name, each in again.order(0).written.items()} == {"0": 1, "dead 0": 2}
 
 
-def sourced(source: int | None, *values: str) -> list[pa.RecordBatch]:
-    (plain,) = arrow([values])
-    return [plain.append_column("source", pa.array([source] * len(values), pa.int64()))]
-
-
-def test_a_writer_is_known_by_its_source_whatever_number_spark_gives_it(paper):
-    """A repeated batch over three partitions of Kafka comes in another order."""
+def test_a_writer_is_known_by_its_name_whatever_number_spark_gives_it(paper):
+    """A repeated batch over two partitions of Kafka comes in another order."""
     worker, order = started(paper)
-    assert worker.write(sourced(70, "a0"), order, 0).writer == "source 70"
+    assert worker.write(arrow((("a0",),)), replace(order, names=("t-1", "t-0")), 0).writer == "t-1"
     again = Driver(paper)
     again.start()
-    order = again.order(0)
-    outcomes = [again.workers[0].write(sourced(*of), order, n) for n, of in enumerate([(80, "b0"), (70, "a0")])]
+    order = replace(again.order(0), names=("t-0", "t-1"))
+    outcomes = [again.workers[0].write(arrow((of,)), order, n) for n, of in enumerate([("b0",), ("a0",)])]
     assert [outcome.how for outcome in outcomes] == ["written", "already"]
-    assert worker.write(sourced(None, "b1"), order, 3).writer == "3"
 
 
 def test_a_writer_that_has_nothing_any_more_is_reported(paper):

@@ -48,18 +48,21 @@ def _judge(outcome: Outcome, order: WriteOrder) -> None:
         raise Superseded(outcome.detail, hint="this driver ends; nothing was written twice")
     if outcome.how == "doubt":
         raise Unavailable(
-            f"a task of '{order.seat.component}' died in batch {order.seq}: the batch is done again",
+            f"a task of '{order.seat.component}' died in batch {order.seq}: the batch is done again {outcome.detail}".strip(),
             hint="what it had written already is not written again",
             code="task-died",
         )
 
 
-def differing(outcomes: Iterable[Outcome], batch: int) -> list[str]:
+def differing(outcomes: Iterable[Outcome], order: WriteOrder) -> list[str]:
     """What is to be told of partitions that gave other rows when the batch was repeated. Those written before stand."""
+    outcomes = list(outcomes)
+    gone = set(order.written) - {outcome.writer for outcome in outcomes}
+    details = [outcome.detail for outcome in outcomes if outcome.how == "differs"]
+    details += [f"{order.written[writer].count} rows before, none now" for writer in sorted(gone)]
     return [
-        f"batch {batch} gave other rows when it was repeated ({outcome.detail}); what was written the first time stands"
-        for outcome in outcomes
-        if outcome.how == "differs"
+        f"batch {order.seq} gave other rows when it was repeated ({detail}); what was written the first time stands"
+        for detail in details
     ]
 
 

@@ -32,7 +32,7 @@ class Manifest:
     starts: Mapping[str, Positions] = field(default_factory=dict)
     """Input to where it is read from; fixed before anything upstream runs, since the first batch may come much later."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Of Spark: those that decide what is in which partition."""
+    """Of Spark: those that decide what is in which partition. They stay what they were at the first start."""
     base: int = 0
     """Batch b has the number base + b in the ledger."""
     run: int = 0
@@ -73,6 +73,10 @@ class Checkpoint:
         self._path = self._fs.makeQualified(jvm.org.apache.hadoop.fs.Path(parent, component))
         self._Path = jvm.org.apache.hadoop.fs.Path
         self._read = jvm.org.apache.commons.io.IOUtils.toByteArray
+        context = jvm.org.apache.hadoop.fs.FileContext.getFileContext(self._path.toUri(), conf)
+        overwrite = session.sparkContext._gateway.new_array(jvm.org.apache.hadoop.fs.Options.Rename, 1)
+        overwrite[0] = jvm.org.apache.hadoop.fs.Options.Rename.OVERWRITE
+        self._replace = lambda new, old: context.rename(new, old, overwrite)
 
     @property
     def path(self) -> str:
@@ -139,25 +143,26 @@ def compare(manifest: Manifest, wanted: Manifest, progress: Progress, written: C
             code="checkpoint",
         )
     _same_inputs(manifest, wanted)
-    behind = max(written, default=-1) - manifest.base - progress.offered
-    if behind > 0:
+    if is_older(manifest, progress, written):
+        behind = max(written) - manifest.base - progress.offered
         raise WorldError(
             f"the checkpoint '{path}' is older than what was written: {behind} batches are missing in it",
             hint="restore the newest copy; or 'whorl run --accept-repeat': goes on from it and writes again what came after; or '--fresh'",
             code="checkpoint-older",
         )
     half_done = progress.in_doubt is not None and manifest.base + progress.in_doubt in written
-    if half_done and _definition(manifest) != _definition(wanted):
+    if half_done and manifest.fingerprint != wanted.fingerprint:
         raise WorldError(
             f"'{manifest.component}' was changed while batch {progress.in_doubt} was half done",
             hint="run the former version once with --until-caught-up, then this one; or '--fresh'",
             code="checkpoint-changed",
         )
-    return replace(manifest, fingerprint=wanted.fingerprint, settings=wanted.settings)
+    return replace(manifest, fingerprint=wanted.fingerprint)
 
 
-def _definition(manifest: Manifest) -> tuple[str, dict[str, str]]:
-    return manifest.fingerprint, dict(manifest.settings)
+def is_older(manifest: Manifest, progress: Progress, written: Collection[int]) -> bool:
+    """Whether something was written of a batch that the checkpoint does not know."""
+    return max(written, default=-1) > manifest.base + progress.offered
 
 
 def _same_inputs(manifest: Manifest, wanted: Manifest) -> None:

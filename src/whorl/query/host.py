@@ -27,12 +27,13 @@ from whorl.errors import Superseded, Unavailable, WhorlError, WorldError
 from whorl.kafka.clients import KafkaClients
 from whorl.plan.plan import Component, Delivery
 from whorl.query.action import differing, write_at_least_once, write_exactly_once
-from whorl.query.checkpoint import Checkpoint, Manifest, Positions, compare, gone
+from whorl.query.checkpoint import Checkpoint, Manifest, Positions, compare, gone, is_older
 from whorl.query.compile import Compiled, compile_component
 from whorl.query.dead import dead_letters
 from whorl.query.errors import Places, as_whorl_error
 from whorl.query.failures import failed_again_and_again
 from whorl.query.ledger import Ledger, Taken
+from whorl.query.partitions import writer_names
 from whorl.query.pins import fingerprint, pinned
 from whorl.query.progress import QueryFigures, figures_after, reports_after
 from whorl.query.read import Reading
@@ -45,6 +46,8 @@ from whorl.tasks.host import delay
 _LOOK_EVERY = 0.25
 _MIRROR_EVERY = 1.0
 _MOST_PER_BATCH = 500_000
+_DEAD = "dead."
+"""Begins the names of those who write the dead letters of a batch in a second action."""
 _LONGEST_WRITE = 300.0
 """Seconds that the transaction of a batch may take, at least."""
 
@@ -121,7 +124,7 @@ class QueryJob:
                 raise gone(self.assignment.component.id, self.checkpoint)
             manifest = self._wanted(first())
             self._checkpoint.write(manifest)
-        for name, value in {**pinned(self.assignment.settings), **manifest.settings}.items():
+        for name, value in manifest.settings.items():
             self._session.conf.set(name, value)
         self._manifest = manifest
         self._compiled = self._compile(manifest)
@@ -166,11 +169,10 @@ class QueryJob:
         taken = self._ledger.take(self._taken.run if self._taken else None)
         self._taken = taken
         manifest = self._checkpoint.manifest() or self._manifest
-        if self.assignment.accept_repeat and self.restarts == 0:
-            manifest = replace(manifest, base=max(taken.seqs, default=-1) + 1)
-        manifest = compare(
-            manifest, self._wanted(manifest.starts), self._checkpoint.progress(), taken.seqs, self.checkpoint
-        )
+        progress = self._checkpoint.progress()
+        if self.assignment.accept_repeat and is_older(manifest, progress, taken.seqs):
+            manifest = replace(manifest, base=max(taken.seqs) + 1)
+        manifest = compare(manifest, self._wanted(manifest.starts), progress, taken.seqs, self.checkpoint)
         self._manifest = replace(manifest, run=taken.run)
         self._checkpoint.write(self._manifest)
         self._raised = None
@@ -211,9 +213,9 @@ class QueryJob:
         if self.assignment.component.delivery is Delivery.NATIVE:
             write_at_least_once(frame, topics, _java_options(self._clients))
             return
-        order = self._order(batch, topics, prefix)
+        order = self._order(batch, topics, prefix, self._names(frame, prefix))
         outcomes = write_exactly_once(frame, order, self._clients.address, self._clients.extra)
-        self.notices += differing(outcomes, batch)
+        self.notices += differing(outcomes, order)
         self.figures = replace(self.figures, written=self.figures.written + sum(each.count for each in outcomes))
 
     def _unreadable(self) -> int:
@@ -229,16 +231,28 @@ class QueryJob:
         starts = self._checkpoint.positions(batch - 1, manifest.inputs) or manifest.starts
         reading = replace(self._reading(manifest), starts=_numbered(starts), ends=_numbered(ends))
         frame, topics = dead_letters(self._session, self.assignment.component, reading, self._places)
-        self._write_rows(frame, batch, topics, prefix="dead.")
+        self._write_rows(frame, batch, topics, prefix=_DEAD)
 
-    def _order(self, batch: int, topics: tuple[str, ...], prefix: str = "") -> WriteOrder:
+    def _names(self, frame: DataFrame, prefix: str) -> tuple[str, ...]:
+        """Of the partitions that are to be written: of the batch itself, or of a second action on it."""
+        if prefix:
+            plan = frame._jdf.queryExecution().executedPlan()
+        else:
+            self._is_started.wait()
+            plan = self._query._jsq.streamingQuery().lastExecution().executedPlan()
+        return tuple(prefix + name for name in writer_names(plan))
+
+    def _order(self, batch: int, topics: tuple[str, ...], prefix: str, names: tuple[str, ...]) -> WriteOrder:
         assignment, taken = self.assignment, self._taken
         assert taken is not None
         timeout = max(assignment.settings.transaction_timeout, _LONGEST_WRITE)
         seat = SeatOrder(assignment.ledger, assignment.uid, assignment.component.id, taken.run, timeout)
         seq = self._manifest.base + batch
         limits = {topic: assignment.limits[topic] for topic in {*topics, assignment.dead_letter}}
-        return WriteOrder(seat, seq, topics, limits, assignment.dead_letter, taken.of(seq), prefix)
+        written = {
+            writer: each for writer, each in taken.of(seq).items() if writer.startswith(_DEAD) == bool(prefix)
+        }
+        return WriteOrder(seat, seq, topics, limits, assignment.dead_letter, written, names)
 
     # -- watched ----------------------------------------------------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ def table_names(operator: OperatorType, wires: Sequence[Wire]) -> dict[Wire, str
 
 
 def query_step(session: SparkSession, native: Query, tables: Mapping[str, DataFrame]) -> DataFrame:
-    before = {table.name for table in session.catalog.listTables()}
+    before = _views(session)
     views = {name: _late(frame, native) for name, frame in tables.items()}
     if len(views) == 1:
         views[INPUT] = next(iter(views.values()))
@@ -39,9 +39,12 @@ def query_step(session: SparkSession, native: Query, tables: Mapping[str, DataFr
         return [session.sql(statement) for statement in native.statements][-1]
     finally:
         # The plan is made: another step of the component may use the same names.
-        for table in session.catalog.listTables():
-            if table.name not in before:
-                session.catalog.dropTempView(table.name)
+        for name in _views(session) - before:
+            session.catalog.dropTempView(name)
+
+
+def _views(session: SparkSession) -> set[str]:
+    return {row["viewName"] for row in session.sql("SHOW VIEWS").collect() if row["isTemporary"]}
 
 
 def _late(frame: DataFrame, native: Query) -> DataFrame:

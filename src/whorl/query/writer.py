@@ -7,8 +7,8 @@
             count and checksum, and write nothing
 7 write     begin at the first row, produce in order, the ledger's record last, commit. No rows: no transaction
 
-A writer is known by the column `source` of its rows, and where there is none, by the number of its partition. Spark numbers the
-partitions of what it reads from Kafka otherwise when it repeats a batch; behind a shuffle, numbers stay.
+A writer is known by the name that the driver gives its partition (`whorl.query.partitions`): Spark numbers the partitions of what it
+reads from Kafka otherwise when it repeats a batch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -49,8 +48,11 @@ class WriteOrder:
     dead_letter: str
     written: Mapping[str, Written] = field(default_factory=dict)
     """What was written of this batch before."""
-    prefix: str = ""
-    """Sets the writers of a second action on the same batch apart."""
+    names: tuple[str, ...] = ()
+    """Of the writers, by partition; without them their numbers."""
+
+    def writer(self, number: int) -> str:
+        return self.names[number] if self.names else str(number)
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,10 @@ class Tally:
 def write_partition(
     batches: Iterable[pa.RecordBatch], order: WriteOrder, number: int, attempt: int, clients: Clients, seats: Seats
 ) -> Outcome:
+    writer = order.writer(number)
     if attempt > 0:
-        return Outcome(f"{order.prefix}{number}", "doubt")
-    writer, rows = _named((batch for batch in batches if batch.num_rows), order.prefix, number)
+        return Outcome(writer, "doubt")
+    rows = (batch for batch in batches if batch.num_rows)
     before = order.written.get(writer)
     try:
         return _write(writer, rows, order, clients, seats) if before is None else _compared(writer, before, rows)
@@ -99,15 +102,6 @@ def write_partition(
     except BaseException:
         seats.leave(order.seat)
         raise
-
-
-def _named(batches: Iterator[pa.RecordBatch], prefix: str, number: int) -> tuple[str, Iterator[pa.RecordBatch]]:
-    first = next(batches, None)
-    if first is None:
-        return f"{prefix}{number}", iter(())
-    source = first.column("source")[0].as_py() if "source" in first.schema.names else None
-    name = f"{prefix}{number}" if source is None else f"{prefix}source {source}"
-    return name, chain([first], batches)
 
 
 def _compared(writer: str, before: Written, batches: Iterable[pa.RecordBatch]) -> Outcome:
@@ -170,8 +164,10 @@ def _headers(batch: pa.RecordBatch, columns: set[str], count: int) -> list[Any]:
 
 
 def _all_fit(batch: pa.RecordBatch, order: WriteOrder) -> bool:
+    if "headers" in batch.schema.names and batch.column("headers").null_count < batch.num_rows:
+        return False
     longest = max(pc.max(pc.binary_length(batch.column(name))).as_py() or 0 for name in ("key", "value"))
-    return "headers" not in batch.schema.names and 2 * longest + _SPARE <= min(order.limits.values())
+    return bool(2 * longest + _SPARE <= min(order.limits.values()))
 
 
 def _checked(rows: Iterable[Row], order: WriteOrder) -> Iterator[Row]:
