@@ -15,6 +15,7 @@ PAYMENT = "id long, account string, amount double, country string, note string"
 TIMED = "account string, amount double, at timestamp"
 STAMPED = "account string, amount double, sent long"
 STATE = "spark.sql.streaming.stateStore"
+LARGE_REQUESTS = {"kafka.compression.type": "lz4", "kafka.batch.size": str(256 * 1024), "kafka.linger.ms": "5"}
 SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -44,7 +45,7 @@ def main(kind: str, broker: str, source: str, sink: str, checkpoint: str, jars: 
         .option("startingOffsets", "earliest")
     )
     records = (reader if kind == "realtime" else reader.option("maxOffsetsPerTrigger", most)).load()
-    kafka = {"kafka.bootstrap.servers": broker, "topic": sink}
+    kafka = {"kafka.bootstrap.servers": broker, "topic": sink, **({} if kind == "realtime" else LARGE_REQUESTS)}
     query = {"sql": sql, "window": window, "batch": batch, "realtime": realtime}[kind](records, kafka)
     query.option("checkpointLocation", checkpoint).start().awaitTermination()
 

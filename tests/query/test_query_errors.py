@@ -121,7 +121,9 @@ class Told(Exception):
     ],
 )
 def test_whatever_ends_a_query(at_rest: Make, text: str, kind: Any, code: str, said: str) -> None:
-    component = at_rest(pipeline("{id: last, type: filter, from: s, where: x > 1}")).component
+    component = at_rest(
+        pipeline("{id: last, type: python, from: s, host: query, function: json.dumps, returns: {a: string}}")
+    ).component
     error = as_whorl_error(Told(text), component, place)
     assert type(error) is kind and error.code == code and said in error.message
     if isinstance(error, OperatorFailed):

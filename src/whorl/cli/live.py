@@ -118,7 +118,7 @@ class LiveView:
         )
 
 
-_QUERY_COLUMNS = ("query", "state", "batch", "rows/s", "read", "written", "lag", "batch ms", "state rows", "late", "watermark", "restarts")  # fmt: skip
+_QUERY_COLUMNS = ("query", "state", "batch", "rows/s", "read", "written", "dead", "lag", "batch ms", "state rows", "late", "watermark", "restarts")  # fmt: skip
 
 
 def query_table(jobs: Mapping[str, QueryJob], title: str) -> Table:
@@ -132,7 +132,15 @@ def query_table(jobs: Mapping[str, QueryJob], title: str) -> Table:
 
 def _query_cells(job: QueryJob) -> list[str]:
     figures = job.figures
-    numbers = [figures.batch, figures.rate, figures.read, figures.written, figures.lag, 1000 * figures.batch_seconds]
+    numbers = [
+        figures.batch,
+        figures.rate,
+        figures.read,
+        figures.written,
+        figures.dead,
+        figures.lag,
+        1000 * figures.batch_seconds,
+    ]
     return [*(f"{number:,.0f}" for number in (*numbers, figures.state_rows, figures.late)), figures.watermark]
 
 
@@ -176,5 +184,6 @@ def summary(job: Job, seconds: float) -> str:
     read, written, dead = (sum(view.total(name) for view in views) for name in ("read", "written", "dead"))
     read += sum(query.figures.read for query in job.queries.jobs.values())
     written += sum(query.figures.written for query in job.queries.jobs.values())
+    dead += sum(query.figures.dead for query in job.queries.jobs.values())
     dead_letters = f", {dead:,.0f} to '{job.plan.dead_letter}'" if dead else ""
     return f"{job.plan.pipeline}: read {read:,.0f}, written {written:,.0f}{dead_letters} in {seconds:.1f} s"

@@ -227,7 +227,8 @@ class Job:
         context, master = self._context, master_of(self._context)
         tasks = sum(job.assignment.layout.tasks for job in self.jobs.values())
         parts = [f"{len(self.jobs)} jobs, {tasks} tasks"] if self.jobs else []
-        parts += [f"{len(self.queries.jobs)} queries"] if self.queries.jobs else []
+        queries = len(self.queries.jobs)
+        parts += [f"{queries} {'query' if queries == 1 else 'queries'}"] if queries else []
         made = [topic for topic in self.ground.missing if not topic.name.startswith("whorl.")]
         return [
             *(f"created topic '{topic.name}' with {topic.partitions} partitions" for topic in made),

@@ -16,6 +16,7 @@ from whorl.kafka.topics import Cluster, Place
 from whorl.kafka.version import OLDEST, broker_version
 from whorl.plan import naming
 from whorl.plan.plan import Component, Host, Plan
+from whorl.query.seat import batch_timeout
 from whorl.tasks.assignment import GENERATED
 from whorl.tasks.changelog import read_positions
 from whorl.tasks.register import Registration
@@ -62,7 +63,7 @@ def _version(flight: Flight) -> Iterator[Finding]:
 
 def _transaction_timeout(flight: Flight) -> Iterator[Finding]:
     most = float(flight.cluster.broker_config().get("transaction.max.timeout.ms", "inf")) / 1000
-    wanted = flight.plan.settings.transaction_timeout
+    wanted = batch_timeout(flight.plan.settings) if flight.plan.queries else flight.plan.settings.transaction_timeout
     if wanted > most:
         message = f"'transaction_timeout' is {format_duration(wanted)}, the broker allows {format_duration(most)}"
         yield Finding("transaction-timeout", message, "lower it, or raise the broker's transaction.max.timeout.ms")
@@ -84,6 +85,12 @@ def _manifest(flight: Flight) -> Iterator[Finding]:
         if gone := set(entry.topics) - now:
             topics = ", ".join(f"'{topic}'" for topic in sorted(gone))
             yield Finding("manifest", f"component '{id}' of '{name}' read {topics} before and does not now", hint)
+    queries = {naming.ledger_topic(name, flight.registration.uid, component.id) for component in flight.plan.queries}
+    for topic in naming.ledgers(name, flight.registration.uid, flight.ground.partitions):
+        if topic not in queries:
+            yield Finding(
+                "manifest", f"pipeline '{name}' has the ledger '{topic}' of a query that this file does not have", hint
+            )
 
 
 def _offsets(flight: Flight, component: Component) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 
 REGISTER = "whorl.register"
 DEAD_OPERATOR = "whorl-operator"
@@ -68,6 +69,12 @@ def task_id(uid: str, component: str, layout: int, task: int) -> str:
 def ledger_topic(pipeline: str, uid: str, component: str) -> str:
     """What the writers of a query component note of each batch."""
     return f"whorl.{slug(pipeline)}.{uid}.{slug(component)}.ledger"
+
+
+def ledgers(pipeline: str, uid: str, topics: Iterable[str]) -> list[str]:
+    """Those of these topics that are ledgers of the pipeline."""
+    start = f"whorl.{slug(pipeline)}.{uid}."
+    return sorted(name for name in topics if name.startswith(start) and name.endswith(".ledger"))
 
 
 def query_id(uid: str, component: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from whorl.errors import Superseded, Unavailable
@@ -16,7 +17,7 @@ from whorl.query.seat import Chairs, Seats
 from whorl.query.writer import Outcome, WriteOrder, write_partition
 from whorl.tasks.clients import TaskClients
 
-_SCHEMA = "writer string, how string, count long, bytes long, detail string"
+_SCHEMA = "writer string, how string, count long, bytes long, dead long, detail string"
 _SEATS = Seats(Chairs().name)
 """Those of this Python worker."""
 
@@ -37,10 +38,7 @@ def _write(
     clients = TaskClients(address, extra)
     number, attempt = context.partitionId(), context.attemptNumber()
     outcome = write_partition(batches, order, number, attempt, clients, _SEATS)
-    fields = (outcome.writer, outcome.how, outcome.count, outcome.bytes, outcome.detail)
-    yield pa.RecordBatch.from_arrays(
-        [pa.array([field]) for field in fields], names=["writer", "how", "count", "bytes", "detail"]
-    )
+    yield pa.RecordBatch.from_pylist([asdict(outcome)])
 
 
 def _judge(outcome: Outcome, order: WriteOrder) -> None:
@@ -66,9 +64,12 @@ def differing(outcomes: Iterable[Outcome], order: WriteOrder) -> list[str]:
     ]
 
 
-def write_at_least_once(frame: DataFrame, topics: tuple[str, ...], kafka: Mapping[str, str]) -> None:
-    """By Spark's own Kafka writer."""
-    named_topics(frame, topics).write.format("kafka").options(**kafka).save()
+def write_at_least_once(frame: DataFrame, topics: tuple[str, ...], kafka: Mapping[str, str]) -> int:
+    """By Spark's own Kafka writer; how many rows."""
+    counted = Observation()
+    rows = named_topics(frame, topics).observe(counted, F.count(F.lit(1)).alias("rows"))
+    rows.write.format("kafka").options(**kafka).save()
+    return int(counted.get["rows"])
 
 
 def named_topics(frame: DataFrame, topics: tuple[str, ...]) -> DataFrame:

@@ -35,14 +35,14 @@ from whorl.query.frames import (
     hidden,
 )  # fmt: skip
 from whorl.query.schemas import struct_of
-from whorl.query.steps import able_to_fail, ended, final
+from whorl.query.steps import able_to_fail, ended
 from whorl.schema import Schema
 
 _IN, _OUT = "__in", "__out"
 _MISFITS = (pa.ArrowException, TypeError, ValueError, OverflowError)
 
 
-def call_step(frame: DataFrame, placed: Placed, enters: Schema) -> DataFrame:
+def call_step(frame: DataFrame, placed: Placed, enters: Schema, action: str) -> DataFrame:
     id, operator = placed.node.id, placed.node.what
     assert isinstance(operator, OperatorType)
     leaves = operator.output(enters)
@@ -55,8 +55,8 @@ def call_step(frame: DataFrame, placed: Placed, enters: Schema) -> DataFrame:
     able = able_to_fail(frame)
     carried = [field for field in able.schema.fields if field.name in hidden(able)]
     struct = StructType([*(StructField(f.name, f.dataType) for f in carried), *struct_of(leaves, id).fields])
-    call = partial(_call, id, operator, enters, final(placed.node.on_error), struct)
-    return ended(able.mapInArrow(call, struct), frame, id, final(placed.node.on_error))
+    call = partial(_call, id, operator, enters, action, struct)
+    return ended(able.mapInArrow(call, struct), frame, id, action)
 
 
 def _call(

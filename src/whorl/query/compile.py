@@ -92,20 +92,23 @@ class Flow:
 
     def _enter(self, input: Input) -> None:
         rows = stream_of(self._session, input, self.reading, headers=self._headers())
-        frame = judged(rows, input.id, self._action(input), why(self.topics.reasons))
-        if is_static(input):
-            frame = without_hidden(frame)
-        elif not self.row_by_row:
+        action = self._action(input)
+        frame = judged(rows, input.id, action, why(self.topics.reasons))
+        if not self.row_by_row and action == "dead_letter":
             frame = self._settled(frame, input.id)
-            if input.watermark:
-                frame = frame.withWatermark(input.watermark.column, interval(input.watermark.delay))
-        self._leave(input.id, frame)
+        if input.watermark and not self.row_by_row:
+            frame = frame.withWatermark(input.watermark.column, interval(input.watermark.delay))
+        self._leave(input.id, without_hidden(frame) if is_static(input) else frame)
 
     def _action(self, input: Input) -> str:
         """A line of a file that is no row can be read again only in a component that writes it away at once."""
-        action = final(input.on_error)
         lost = is_static(input) or (input.id not in self.reading.topics and not self.row_by_row)
-        return "fail" if action == "dead_letter" and lost else action
+        return self._possible(final(input.on_error), lost)
+
+    def _possible(self, action: str, lost: bool = False) -> str:
+        """Where nobody writes dead letters, a row that would be one ends the query: none is lost in silence."""
+        nobody = all(output.kind is OutputKind.FILE for output in self.component.outputs)
+        return "fail" if action == "dead_letter" and (lost or nobody) else action
 
     def _headers(self) -> bool:
         policies = [input.on_error for input in self.component.inputs]
@@ -129,11 +132,12 @@ class Flow:
     def _row_step(self, placed: Placed, frame: DataFrame) -> DataFrame:
         """With the columns that Spark says enter."""
         schema = schema_of(without_hidden(frame).schema)
+        action = self._possible(final(placed.node.on_error))
         with told(placed.node.id, self.component, self._places):
             native = _native(placed, schema)
             if isinstance(native, Call):
-                return call_step(frame, placed, schema)
-            return row_step(native, frame, placed.node.id, placed.node.on_error)
+                return call_step(frame, placed, schema, action)
+            return row_step(native, frame, placed.node.id, action)
 
     def _leave(self, id: str, frame: DataFrame) -> None:
         """To what reads it: operators later, outputs now; several ways that stay row by row at once, in one pass."""

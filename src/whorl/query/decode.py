@@ -1,6 +1,6 @@
 """From the bytes of records to rows, by Spark itself. What is no row has an error in the words of `whorl.formats`.
 
-Spark's JSON reader takes an object and ignores what follows it; all else that `whorl.formats` refuses is refused here too.
+Spark takes a JSON object or an Avro record and ignores what follows it; all else that `whorl.formats` refuses is refused here too.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from whorl.formats.options import AvroFormat, BytesFormat, CsvFormat, JsonFormat
 from whorl.operators.sqltext import text as sql_text
 from whorl.plan.plan import Input
 from whorl.query import frames
+from whorl.query.attempts import attempt
 from whorl.query.frames import ERROR, FAILED, TOPIC, UNREADABLE, VALUE, columns, once
 from whorl.query.schemas import kind_of, struct_of
 from whorl.schema import Schema
@@ -65,14 +66,20 @@ def reason(input: Input) -> Column:
 
 def lines(rows: DataFrame, input: Input) -> DataFrame:
     """Of files that Spark has read, with a column for lines that are no rows."""
-    corrupt = F.col(CORRUPT)
+    # Whole rows: Spark would not look at columns that nobody reads, nor at lines of which only the fault is asked.
+    names = frames.visible(rows)
+    whole = once(F.struct(*columns(names), F.col(CORRUPT)))
+    read = rows.select(F.col("_metadata.file_path").alias(TOPIC), whole.alias(_ROW))
+    row = F.col(_ROW)
+    fields = read.select(TOPIC, row[CORRUPT].alias(CORRUPT), *[row.getField(name).alias(name) for name in names])
+    bad = F.col(CORRUPT).isNotNull()
     given = {
-        VALUE: corrupt.cast("binary"),
-        TOPIC: F.col("_metadata.file_path"),
-        ERROR: F.when(corrupt.isNotNull(), "ValueError: the line does not fit the columns"),
-        FAILED: F.when(corrupt.isNotNull(), input.id),
+        VALUE: F.col(CORRUPT).cast("binary"),
+        TOPIC: F.col(TOPIC),
+        ERROR: F.when(bad, "ValueError: the line does not fit the columns"),
+        FAILED: F.when(bad, input.id),
     }
-    return frames.from_nowhere(rows, **given)
+    return frames.from_nowhere(fields, **given)
 
 
 def _rows(records: DataFrame, bad: Column, row: list[Column], id: str) -> DataFrame:
@@ -227,8 +234,9 @@ def _cell_reason(cell: Column, field: StructField) -> Column:
 
 def _avro(records: DataFrame, input: Input, options: AvroFormat) -> DataFrame:
     schema = avro_schema(options)
-    read = F.expr(f"from_avro({VALUE}, {sql_text(json.dumps(schema))}, map('mode', 'PERMISSIVE'))")
-    parsed = records.select("*", once(read).alias(_ROW))
+    # In the mode that does not raise, a record that cannot be read looks like one of nulls.
+    read = F.expr(f"from_avro({VALUE}, {sql_text(json.dumps(schema))}, map('mode', 'FAILFAST'))")
+    parsed = records.select("*", once(attempt(records, read)).alias(_ROW))
     names = [field["name"] for field in schema["fields"]]
     row = F.col(_ROW)
     return _rows(parsed, row.isNull(), [row.getField(name).alias(name) for name in names], input.id)

@@ -73,8 +73,8 @@ def as_whorl_error(error: BaseException, component: Component, places: Places, o
     found = _place(error, text, texts)
     if sentence.startswith("[") or only:
         return _wrong(sentence, found or ((only, (), 0) if only else None), places)
-    if raised := _PYTHON.findall(text):
-        return PipelineError(f"Python code in '{component.id}' raised {': '.join(raised[-1])}", code="udf")
+    if raised := _raised_by_user(text, component):
+        return PipelineError(f"Python code in '{component.id}' raised {raised}", code="udf")
     return _away(sentence, text, component)
 
 
@@ -83,6 +83,13 @@ def _wrong(sentence: str, found: tuple[str, Path, int] | None, places: Places) -
         return PipelineError(sentence, code="spark-sql")
     at = places(*found)
     return PipelineError(f"'{found[0]}': {sentence}", where=str(at) if at else "", code="spark-sql")
+
+
+def _raised_by_user(text: str, component: Component) -> str:
+    """What the user's own code raised in a Python worker; our writer runs in one, too."""
+    has_code = any(list(operator.import_paths()) for operator in _operators(component))
+    found = _PYTHON.findall(text) if has_code and "Traceback (most recent call last)" in text else []
+    return ": ".join(found[-1]) if found and not found[-1][0].startswith(("whorl.", "cimpl.")) else ""
 
 
 def _lost(sentence: str) -> WorldError:
@@ -122,12 +129,14 @@ def _plain(text: str) -> str:
 def _texts(component: Component) -> list[Text]:
     """Every piece of text in the options of its operators, expressions first."""
     texts: list[Text] = []
-    for placed in component.operators:
-        operator = placed.node.what
-        assert isinstance(operator, OperatorType)
+    for placed, operator in zip(component.operators, _operators(component), strict=True):
         texts += [(placed.node.id, tuple(path), sql) for path, sql in operator.expressions()]
         texts += [(placed.node.id, path, leaf) for path, leaf in _leaves(operator.options.model_dump(by_alias=True))]
     return texts
+
+
+def _operators(component: Component) -> list[OperatorType]:
+    return [placed.node.what for placed in component.operators if isinstance(placed.node.what, OperatorType)]
 
 
 def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:

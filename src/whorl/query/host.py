@@ -37,7 +37,7 @@ from whorl.query.partitions import writer_names
 from whorl.query.pins import fingerprint, pinned
 from whorl.query.progress import QueryFigures, figures_after, reports_after
 from whorl.query.read import Reading
-from whorl.query.seat import SeatOrder
+from whorl.query.seat import SeatOrder, batch_timeout
 from whorl.query.start import trigger_of, writer_of
 from whorl.query.writer import WriteOrder
 from whorl.schema import Schema
@@ -48,8 +48,6 @@ _MIRROR_EVERY = 1.0
 _MOST_PER_BATCH = 500_000
 _DEAD = "dead."
 """Begins the names of those who write the dead letters of a batch in a second action."""
-_LONGEST_WRITE = 300.0
-"""Seconds that the transaction of a batch may take, at least."""
 
 
 class QueryState(Enum):
@@ -211,12 +209,17 @@ class QueryJob:
 
     def _write_rows(self, frame: DataFrame, batch: int, topics: tuple[str, ...], prefix: str = "") -> None:
         if self.assignment.component.delivery is Delivery.NATIVE:
-            write_at_least_once(frame, topics, _java_options(self._clients))
+            self._count(write_at_least_once(frame, topics, _java_options(self._clients)))
             return
         order = self._order(batch, topics, prefix, self._names(frame, prefix))
         outcomes = write_exactly_once(frame, order, self._clients.address, self._clients.extra)
         self.notices += differing(outcomes, order)
-        self.figures = replace(self.figures, written=self.figures.written + sum(each.count for each in outcomes))
+        self._count(sum(each.count for each in outcomes), sum(each.dead for each in outcomes))
+
+    def _count(self, rows: int, dead: int = 0) -> None:
+        """`rows`: with the dead letters."""
+        figures = self.figures
+        self.figures = replace(figures, written=figures.written + rows - dead, dead=figures.dead + dead)
 
     def _unreadable(self) -> int:
         """How many rows of this batch could not be read, as counted on the way."""
@@ -245,13 +248,11 @@ class QueryJob:
     def _order(self, batch: int, topics: tuple[str, ...], prefix: str, names: tuple[str, ...]) -> WriteOrder:
         assignment, taken = self.assignment, self._taken
         assert taken is not None
-        timeout = max(assignment.settings.transaction_timeout, _LONGEST_WRITE)
+        timeout = batch_timeout(assignment.settings)
         seat = SeatOrder(assignment.ledger, assignment.uid, assignment.component.id, taken.run, timeout)
         seq = self._manifest.base + batch
         limits = {topic: assignment.limits[topic] for topic in {*topics, assignment.dead_letter}}
-        written = {
-            writer: each for writer, each in taken.of(seq).items() if writer.startswith(_DEAD) == bool(prefix)
-        }
+        written = {writer: each for writer, each in taken.of(seq).items() if writer.startswith(_DEAD) == bool(prefix)}
         return WriteOrder(seat, seq, topics, limits, assignment.dead_letter, written, names)
 
     # -- watched ----------------------------------------------------------------------------------------------------------------------

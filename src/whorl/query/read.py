@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -113,12 +114,17 @@ def _files(session: SparkSession, input: Input, source: FileSource) -> DataFrame
         reader = reader.option("maxFilesPerTrigger", str(source.max_files))
     schema = source.output()
     if schema is None:
-        return frames.from_nowhere(reader.load(source.path))
+        return frames.from_nowhere(reader.load(located(source.path)))
     if source.format not in ("json", "csv"):
-        return frames.from_nowhere(reader.schema(struct_of(schema, input.id)).load(source.path))
+        return frames.from_nowhere(reader.schema(struct_of(schema, input.id)).load(located(source.path)))
     reader = reader.schema(struct_of(schema, input.id).add(CORRUPT, "string"))
-    rows = reader.options(mode="PERMISSIVE", columnNameOfCorruptRecord=CORRUPT).load(source.path)
+    rows = reader.options(mode="PERMISSIVE", columnNameOfCorruptRecord=CORRUPT).load(located(source.path))
     return lines(rows, input)
+
+
+def located(path: str) -> str:
+    """A relative path is one of the working directory, whatever Spark's default file system is."""
+    return path if "://" in path or path.startswith("/") else f"file://{Path(path).absolute()}"
 
 
 def _rate(session: SparkSession, input: Input, source: RateSource) -> DataFrame:

@@ -20,14 +20,22 @@ from typing import IO, Any
 
 from confluent_kafka import KafkaException
 
+from whorl.config.settings import Settings
 from whorl.errors import Superseded
 from whorl.kafka.clients import Clients
 from whorl.kafka.transactions import Transactions, translate
 from whorl.plan import naming
 from whorl.query.ledger import SEATS, WRITTEN, Ledger, Written
 
+_LONGEST_WRITE = 300.0
+"""Seconds, at least: a batch is larger than what a task commits at a time."""
 _LARGEST = 1_000_000_000
 """Sizes are checked against each topic's own limit before; the client's must not come first."""
+
+
+def batch_timeout(settings: Settings) -> float:
+    """How long the transaction of a batch may take."""
+    return max(settings.transaction_timeout, _LONGEST_WRITE)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from whorl.plan.plan import Component, Delivery
 from whorl.query.action import named_topics
 from whorl.query.compile import Compiled
 
-_REALTIME_BATCH = "5 minutes"
+_REALTIME_BATCH = "30 seconds"
 """In real-time mode records leave at once; a batch is only how often Spark notes its position."""
 Batch = Callable[[DataFrame, int], None]
 

@@ -31,8 +31,8 @@ def together(inputs: Sequence[DataFrame]) -> DataFrame:
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), inputs)
 
 
-def row_step(native: Native, frame: DataFrame, id: str, policy: ErrorPolicy) -> DataFrame:
-    action = final(policy)
+def row_step(native: Native, frame: DataFrame, id: str, action: str) -> DataFrame:
+    """`action`: what becomes of a row on which the node `id` fails."""
     match native:
         case Pass():
             return frame

@@ -2,7 +2,7 @@
 
     output int, partition int, key binary, value binary [, timestamp long] [, headers array<struct<key:string,value:binary>>]
 
-`output` is an index into the topics; a null partition means by key, a null timestamp now.
+`output` is an index into the topics; a null partition means by key, a timestamp that is null or 0 means now.
 """
 
 from __future__ import annotations

@@ -61,6 +61,8 @@ class Outcome:
     how: How
     count: int = 0
     bytes: int = 0
+    dead: int = 0
+    """How many of these are dead letters."""
     detail: str = ""
 
 
@@ -69,7 +71,7 @@ class Tally:
     Arrow's batches end."""
 
     def __init__(self) -> None:
-        self.count = self.bytes = 0
+        self.count = self.bytes = self.dead = 0
         self._bytes = {name: np.zeros(256, np.int64) for name in ("key", "value")}
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -122,16 +124,18 @@ def _write(
 ) -> Outcome:
     """7."""
     seat, tally = None, Tally()
+    dead = order.topics.index(order.dead_letter) if order.dead_letter in order.topics else -1
     for batch in batches:
         if seat is None:
             seat = seats.seat(clients, order.seat)
             seat.transactions.begin()
         tally.add(batch)
+        tally.dead += pc.sum(pc.equal(batch.column("output"), dead)).as_py() or 0
         seat.produce(_rows(batch, order))
     if seat is None:
         return Outcome(writer, "nothing")
     seat.commit(writer, Written(order.seat.run, order.seq, tally.count, tally.checksum))
-    return Outcome(writer, "written", tally.count, tally.bytes)
+    return Outcome(writer, "written", tally.count, tally.bytes, tally.dead)
 
 
 def _rows(batch: pa.RecordBatch, order: WriteOrder) -> Iterable[Row]:
