@@ -190,6 +190,18 @@ def test_fail_names_the_record(at_rest: Make, who: str, said: str) -> None:
     assert (error.operator, error.error, error.position) == (who, said, "s/0/0" if who == "s" else "s/0/1")
 
 
+def test_where_nobody_writes_dead_letters_none_is_lost(at_rest: Make) -> None:
+    text = pipeline("  - {id: last, type: filter, from: s, where: x > 0}")
+    made = at_rest(text, s=[ROWS[0]])
+    made.with_kind(OutputKind.FILE)
+    compiled = made.compiled()
+    assert compiled.written is None and compiled.file is not None
+    assert [tuple(row) for row in compiled.file.collect()] == [("a", 1.5, 1)]
+    made.send("s", [Given("bad")])
+    with pytest.raises(Exception, match="the value is not JSON: bad"):
+        made.compiled().file.collect()
+
+
 def test_what_a_query_does_not_know_it_refuses(at_rest: Make) -> None:
     text = (
         "name: demo\nsources: {s: {type: kafka, topic: s}}\noperators: [{id: f, type: filter, from: s, where: x > 1}]\n"

@@ -150,7 +150,7 @@ sinks: {{out: {{type: kafka, topic: out, from: f, format: {CSV}}}}}
         b"13;a\nb;;;;;;",
     ]  # fmt: skip
     written = both(text, s=[Given(line) for line in lines] + [Given(None)]).same()
-    assert len(written["out"]) == 7
+    assert len(written["out"]) == 6
 
 
 def test_keys_of_sinks_have_the_same_bytes(both: MakeBoth) -> None:

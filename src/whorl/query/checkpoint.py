@@ -68,6 +68,7 @@ class Checkpoint:
         self.pipeline, self.uid, self.component = pipeline, uid, component
         jvm: Any = session.sparkContext._jvm
         conf = session.sparkContext._jsc.hadoopConfiguration()
+        self._conf = conf
         parent = jvm.org.apache.hadoop.fs.Path(f"{root.rstrip('/')}/{pipeline}-{uid}")
         self._fs = parent.getFileSystem(conf)
         self._path = self._fs.makeQualified(jvm.org.apache.hadoop.fs.Path(parent, component))
@@ -110,12 +111,13 @@ class Checkpoint:
         found = {id: orjson.loads(line) for id, line in zip(inputs, lines, strict=False) if line not in ("", "-")}
         return {id: offsets for id, offsets in found.items() if _are_positions(offsets)}
 
+    def in_folder(self, path: str) -> int:
+        """The last batch that Spark's file sink has noted in a folder; -1: none."""
+        folder = self._Path(self._Path(path), "_spark_metadata")
+        return _last_batch(folder.getFileSystem(self._conf), folder)
+
     def _last(self, log: str) -> int:
-        folder = self._Path(self._path, log)
-        if not self._fs.exists(folder):
-            return -1
-        names = (str(status.getPath().getName()) for status in self._fs.listStatus(folder))
-        return max((int(name) for name in names if name.isdecimal()), default=-1)
+        return _last_batch(self._fs, self._Path(self._path, log))
 
     def _file(self, name: str) -> bytes | None:
         path = self._Path(self._path, name)
@@ -126,6 +128,14 @@ class Checkpoint:
             return bytes(self._read(stream))
         finally:
             stream.close()
+
+
+def _last_batch(fs: Any, folder: Any) -> int:
+    """The highest number among the files of one of Spark's logs."""
+    if not fs.exists(folder):
+        return -1
+    names = (str(status.getPath().getName()).removesuffix(".compact") for status in fs.listStatus(folder))
+    return max((int(name) for name in names if name.isdecimal()), default=-1)
 
 
 def _are_positions(offsets: Any) -> bool:
@@ -173,6 +183,14 @@ def _same_inputs(manifest: Manifest, wanted: Manifest) -> None:
             hint="put the inputs back, or start over with --fresh",
             code="checkpoint-changed",
         )
+
+
+def used(path: str) -> WorldError:
+    return WorldError(
+        f"the folder '{path}' was written by another query or an earlier life of this one, and Spark would leave out the first batches",
+        hint="move the folder away, or give the sink another 'path'",
+        code="folder-used",
+    )
 
 
 def gone(component: str, path: str) -> WorldError:

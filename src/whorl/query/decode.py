@@ -1,6 +1,7 @@
 """From the bytes of records to rows, by Spark itself. What is no row has an error in the words of `whorl.formats`.
 
-Spark takes a JSON object or an Avro record and ignores what follows it; all else that `whorl.formats` refuses is refused here too.
+What differs from `whorl.formats`: behind a JSON object or an Avro record anything may follow, bytes in JSON that are no UTF-8 are read as
+U+FFFD, and a time given in seconds must be a whole number.
 """
 
 from __future__ import annotations

@@ -23,11 +23,12 @@ from confluent_kafka import KafkaException, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 from whorl.config.settings import Settings
+from whorl.config.spec import FileSink
 from whorl.errors import Superseded, Unavailable, WhorlError, WorldError
 from whorl.kafka.clients import KafkaClients
 from whorl.plan.plan import Component, Delivery
 from whorl.query.action import differing, write_at_least_once, write_exactly_once
-from whorl.query.checkpoint import Checkpoint, Manifest, Positions, compare, gone, is_older
+from whorl.query.checkpoint import Checkpoint, Manifest, Positions, compare, gone, is_older, used
 from whorl.query.compile import Compiled, compile_component
 from whorl.query.dead import dead_letters
 from whorl.query.errors import Places, as_whorl_error
@@ -120,6 +121,8 @@ class QueryJob:
         if manifest is None:
             if self._ledger.last_run() and not self.assignment.accept_repeat:
                 raise gone(self.assignment.component.id, self.checkpoint)
+            if self._in_folder() >= 0:
+                raise used(self._folder())
             manifest = self._wanted(first())
             self._checkpoint.write(manifest)
         for name, value in manifest.settings.items():
@@ -133,6 +136,14 @@ class QueryJob:
         inputs = tuple(input.id for input in component.inputs)
         names = (assignment.pipeline, component.id, assignment.uid)
         return Manifest(*names, fingerprint(component), inputs, starts, pinned(assignment.settings))
+
+    def _folder(self) -> str:
+        """That of the file sink, if it has one."""
+        sink = self.assignment.component.outputs[0].sink
+        return sink.path if isinstance(sink, FileSink) else ""
+
+    def _in_folder(self) -> int:
+        return self._checkpoint.in_folder(self._folder()) if self._folder() else -1
 
     def _compile(self, manifest: Manifest) -> Compiled:
         try:
@@ -168,9 +179,10 @@ class QueryJob:
         self._taken = taken
         manifest = self._checkpoint.manifest() or self._manifest
         progress = self._checkpoint.progress()
-        if self.assignment.accept_repeat and is_older(manifest, progress, taken.seqs):
-            manifest = replace(manifest, base=max(taken.seqs) + 1)
-        manifest = compare(manifest, self._wanted(manifest.starts), progress, taken.seqs, self.checkpoint)
+        written = {self._in_folder()} if self._folder() else taken.seqs
+        if self.assignment.accept_repeat and not self._folder() and is_older(manifest, progress, written):
+            manifest = replace(manifest, base=max(written) + 1)
+        manifest = compare(manifest, self._wanted(manifest.starts), progress, written, self.checkpoint)
         self._manifest = replace(manifest, run=taken.run)
         self._checkpoint.write(self._manifest)
         self._raised = None
