@@ -12,6 +12,7 @@ from whorl.config.spec import FileSink
 from whorl.plan.plan import Component, Delivery
 from whorl.query.action import named_topics
 from whorl.query.compile import Compiled
+from whorl.query.read import located
 
 _REALTIME_BATCH = "30 seconds"
 """In real-time mode records leave at once; a batch is only how often Spark notes its position."""
@@ -42,5 +43,5 @@ def _files(compiled: Compiled, component: Component) -> Any:
     sink = component.outputs[0].sink
     assert isinstance(sink, FileSink) and compiled.file is not None
     writer = compiled.file.writeStream.format(sink.format).options(**sink.file_options).outputMode("append")
-    writer = writer.option("path", sink.path)
+    writer = writer.option("path", located(sink.path))
     return writer.partitionBy(*sink.partition_by) if sink.partition_by else writer

@@ -67,13 +67,12 @@ def in_driver() -> None:
 
 
 def in_worker() -> None:
-    from whorl.query import writer
     from whorl.query.seat import Seat
 
     steps: dict[str, Callable[[], None]] = {
         "4 sit down": lambda: before(Seat, "_sit_down", kill_driver),
-        "6 drain": lambda: after(writer, "_produced", kill_driver),
-        "7 one of two committed": lambda: before(Seat, "commit", kill_driver, lambda _, name, __: name == "1"),
+        "6 drain": lambda: after(Seat, "produce", kill_driver),
+        "7 one of two committed": lambda: before(Seat, "commit", kill_driver, lambda _, name, __: name.endswith("-1")),
         "worker": lambda: before(Seat, "commit", lambda: kill(os.getpid())),
     }
     steps.get(STEP, lambda: None)()
