@@ -39,6 +39,8 @@ RUNNING = {
     "data-lost": (3, "Records that a query has not read are gone from Kafka.", "Start over with `--fresh`; let topics keep records longer."),
     "fenced": (3, "A newer producer has this task's transactional id, or Kafka gave its transaction up.",
                "Nothing to do: the task starts again and learns whether it is still wanted."),
+    "folder-used": (3, "The folder of a file sink has the log of another query, by which Spark would leave out batches.",
+        "Move the folder away, or give the sink another `path`."),
     "gave-up": (3, "A component failed more often than `restart` allows.", "The message has the last error; mend that."),
     "kafka": (3, "Kafka refused something for a reason of its own: missing rights, a limit.", "The message has Kafka's own words."),
     "kafka-settings": (1, "librdkafka does not take the settings under `kafka`.", "Mend them; names and values are librdkafka's."),
