@@ -14,9 +14,10 @@ from whorl.jobs.ground import Ground
 from whorl.kafka.topics import Cluster
 from whorl.plan import naming
 from whorl.plan.plan import Component, Host, Input, Output, Plan
+from whorl.query.assignment import QueryAssignment
 from whorl.query.checkpoint import Positions
 from whorl.query.errors import Places
-from whorl.query.host import QueryAssignment, QueryJob, QueryState
+from whorl.query.host import QueryJob, QueryState
 from whorl.schema import Schema
 from whorl.tasks.layout import Place
 
@@ -62,17 +63,21 @@ class Queries:
             )
             job = QueryJob(session, assignment, self._cluster.clients, self._places)
             self.jobs[id] = job
-            written = {output.id: output.topic for output in component.outputs}
+            written = {output.id: output.topic for output in component.outputs if output.topic}
             exact = job.prepare(lambda component=component: self._starts(component))  # type: ignore[misc]
-            self.plan = with_columns(self.plan, {written[output]: columns for output, columns in exact.items()})
+            self.plan = with_columns(
+                self.plan, {written[id]: columns for id, columns in exact.items() if id in written}
+            )
 
     def _starts(self, component: Component) -> dict[str, Positions]:
-        first = first_positions(self._cluster, component, self._ground, False, {})
-        return {
-            input: _by_topic({place: at for place, at in first.items() if place[0] in topics})
-            for input, topics in self._ground.topics[component.id].items()
-            if topics
-        }
+        """Input by input: two of them may read one topic, from different places."""
+        starts: dict[str, Positions] = {}
+        for input in component.inputs:
+            topics = self._ground.topics[component.id][input.id]
+            first = first_positions(self._cluster, replace(component, inputs=(input,)), self._ground, False, {})
+            if topics:
+                starts[input.id] = _by_topic({place: at for place, at in first.items() if place[0] in topics})
+        return starts
 
     def start(self) -> None:
         for job in self.jobs.values():

@@ -170,10 +170,9 @@ def _query_settings(plan: Plan) -> dict[str, str]:
 
 def _fence_queries(plan: Plan, ground: Ground, cluster: Cluster, uid: str) -> None:
     """So that a query of the life that ends here can write nothing any more."""
-    for component in plan.on(Host.QUERY):
-        topic = naming.ledger_topic(plan.pipeline, uid, component.id)
-        if topic in ground.partitions:
-            Ledger(cluster.clients, topic, uid, component.id).take()
+    for topic in naming.ledgers(plan.pipeline, uid, ground.partitions):
+        component = topic.removesuffix(".ledger").rpartition(f".{uid}.")[2]
+        Ledger(cluster.clients, topic, uid, component).take()
 
 
 def _limits(plan: Plan, cluster: Cluster) -> dict[str, int]:
@@ -194,8 +193,8 @@ def _await(
     views = [output for output in job.plan.outputs if output.kind is OutputKind.VIEW]
     view = ViewReader(cluster.clients, views, _view_ends(cluster, job, views)) if views else None
     catch_up = CatchUp(cluster, job) if options.until_caught_up else None
-    job.start(cluster, wanted, _news_end(cluster, job.plan), options.until_caught_up)
     try:
+        job.start(cluster, wanted, _news_end(cluster, job.plan), options.until_caught_up)
         while not job.is_over:
             job.look(0.05 if view else 0.1)
             if wants_to_stop() or (catch_up and job.state is State.RUNNING and catch_up.reached()):

@@ -6,7 +6,7 @@ knows what was written, and a checkpoint that is older, or gone, would write it 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ import orjson
 from pyspark.sql import SparkSession
 
 from whorl.errors import WorldError
+from whorl.plan import naming
 
 VERSION = 1
 MANIFEST = "whorl.json"
@@ -65,19 +66,24 @@ class Progress:
 
 class Checkpoint:
     def __init__(self, session: SparkSession, root: str, pipeline: str, uid: str, component: str) -> None:
-        self.pipeline, self.uid, self.component = pipeline, uid, component
-        jvm: Any = session.sparkContext._jvm
-        conf = session.sparkContext._jsc.hadoopConfiguration()
-        self._conf = conf
-        parent = jvm.org.apache.hadoop.fs.Path(f"{root.rstrip('/')}/{pipeline}-{uid}")
-        self._fs = parent.getFileSystem(conf)
-        self._path = self._fs.makeQualified(jvm.org.apache.hadoop.fs.Path(parent, component))
-        self._Path = jvm.org.apache.hadoop.fs.Path
-        self._read = jvm.org.apache.commons.io.IOUtils.toByteArray
-        context = jvm.org.apache.hadoop.fs.FileContext.getFileContext(self._path.toUri(), conf)
-        overwrite = session.sparkContext._gateway.new_array(jvm.org.apache.hadoop.fs.Options.Rename, 1)
-        overwrite[0] = jvm.org.apache.hadoop.fs.Options.Rename.OVERWRITE
-        self._replace = lambda new, old: context.rename(new, old, overwrite)
+        context: Any = session.sparkContext
+        hadoop = context._jvm.org.apache.hadoop.fs
+        self._conf = context._jsc.hadoopConfiguration()
+        self._Path = hadoop.Path
+        folder = f"{root.rstrip('/')}/{naming.slug(pipeline)}-{uid}/{naming.slug(component)}"
+        try:
+            self._fs = self._Path(folder).getFileSystem(self._conf)
+            self._path = self._fs.makeQualified(self._Path(folder))
+            self._context = hadoop.FileContext.getFileContext(self._path.toUri(), self._conf)
+        except Exception as error:
+            reason = str(error).strip().splitlines()[-1]
+            hint = "set 'checkpoints' to a folder, or to a URL whose file system Spark has"
+            raise WorldError(
+                f"checkpoints cannot be kept in '{root}': {reason}", hint=hint, code="checkpoint"
+            ) from error
+        self._read = context._jvm.org.apache.commons.io.IOUtils.toByteArray
+        self._overwrite = context._gateway.new_array(hadoop.Options.Rename, 1)
+        self._overwrite[0] = hadoop.Options.Rename.OVERWRITE
 
     @property
     def path(self) -> str:
@@ -95,21 +101,17 @@ class Checkpoint:
             stream.write(bytearray(manifest.encode()))
         finally:
             stream.close()
-        self._fs.delete(self._Path(self._path, MANIFEST), False)
-        if not self._fs.rename(part, self._Path(self._path, MANIFEST)):
-            raise WorldError(
-                f"the checkpoint '{self.path}' cannot be written", hint="is there room, and may one write?"
-            )
+        self._context.rename(part, self._Path(self._path, MANIFEST), self._overwrite)
 
     def progress(self) -> Progress:
         return Progress(self._last("offsets"), self._last("commits"))
 
-    def positions(self, batch: int, inputs: Sequence[str]) -> dict[str, dict[str, dict[str, int]]]:
-        """Where a batch ends, by input; only of inputs that are topics."""
+    def positions(self, batch: int, topics: Mapping[str, Collection[str]]) -> dict[str, dict[str, dict[str, int]]]:
+        """Where a batch ends, by input; `topics`: those that each input reads. Spark's order of them is that of its plan."""
         data = self._file(f"offsets/{batch}")
-        lines = data.decode().splitlines()[2:] if data else []
-        found = {id: orjson.loads(line) for id, line in zip(inputs, lines, strict=False) if line not in ("", "-")}
-        return {id: offsets for id, offsets in found.items() if _are_positions(offsets)}
+        lines = [orjson.loads(line) for line in data.decode().splitlines()[2:] if line not in ("", "-")] if data else []
+        logged = [offsets for offsets in lines if offsets and _are_positions(offsets)]
+        return {id: offsets for id, names in topics.items() for offsets in logged if set(offsets) <= set(names)}
 
     def in_folder(self, path: str) -> int:
         """The last batch that Spark's file sink has noted in a folder; -1: none."""
@@ -152,12 +154,12 @@ def compare(manifest: Manifest, wanted: Manifest, progress: Progress, written: C
             hint="set 'checkpoints' to another folder",
             code="checkpoint",
         )
-    _same_inputs(manifest, wanted)
+    same_inputs(manifest, wanted)
     if is_older(manifest, progress, written):
         behind = max(written) - manifest.base - progress.offered
         raise WorldError(
             f"the checkpoint '{path}' is older than what was written: {behind} batches are missing in it",
-            hint="restore the newest copy; or 'whorl run --accept-repeat': goes on from it and writes again what came after; or '--fresh'",
+            hint="restore the newest copy; or 'whorl run --accept-repeat' (not for files): goes on from it and writes again what came after; or '--fresh'",
             code="checkpoint-older",
         )
     half_done = progress.in_doubt is not None and manifest.base + progress.in_doubt in written
@@ -175,7 +177,7 @@ def is_older(manifest: Manifest, progress: Progress, written: Collection[int]) -
     return max(written, default=-1) > manifest.base + progress.offered
 
 
-def _same_inputs(manifest: Manifest, wanted: Manifest) -> None:
+def same_inputs(manifest: Manifest, wanted: Manifest) -> None:
     if manifest.inputs != wanted.inputs:
         before, now = ", ".join(manifest.inputs), ", ".join(wanted.inputs)
         raise WorldError(

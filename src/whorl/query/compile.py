@@ -102,7 +102,7 @@ class Flow:
 
     def _action(self, input: Input) -> str:
         """A line of a file that is no row can be read again only in a component that writes it away at once."""
-        lost = is_static(input) or (input.id not in self.reading.topics and not self.row_by_row)
+        lost = is_static(input) or (not self.reading.topics.get(input.id) and not self.row_by_row)
         return self._possible(final(input.on_error), lost)
 
     def _possible(self, action: str, lost: bool = False) -> str:

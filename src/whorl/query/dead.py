@@ -33,7 +33,7 @@ class _Again(Flow):
         self.ends: list[DataFrame] = []
 
     def _enter(self, input: Input) -> None:
-        if input.id in self.reading.topics:
+        if self.reading.topics.get(input.id):
             super()._enter(input)
 
     def _is_next(self, id: str) -> bool:

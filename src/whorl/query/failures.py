@@ -15,12 +15,11 @@ ENOUGH = 4
 
 def failed_again_and_again(context: SparkContext, group: str) -> str:
     """Why tasks of this query's jobs fail; empty where they do not."""
-    tracker = context.statusTracker()
-    for job in tracker.getJobIdsForGroup(group):
-        info = tracker.getJobInfo(job)
-        if info is None or info.status != "RUNNING":
-            continue
-        for id in info.stageIds:
+    tracker, store = context.statusTracker(), context._jsc.sc().statusStore()
+    for job in tracker.getActiveJobsIds():
+        owner = store.job(job).jobGroup()
+        info = tracker.getJobInfo(job) if owner.isDefined() and owner.get() == group else None
+        for id in info.stageIds if info else ():
             stage = tracker.getStageInfo(id)
             if stage is not None and stage.numFailedTasks >= ENOUGH:
                 return _reason(context, id, stage.currentAttemptId)

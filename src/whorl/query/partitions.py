@@ -11,38 +11,49 @@ from typing import Any
 
 from whorl.errors import PipelineError
 
-_SCAN = ("MicroBatchScan", "BatchScan", "RealTimeStreamScan")
-_ROUND_ROBIN = "RoundRobinPartitioning"
+_MOVES = ("RoundRobinPartitioning", "rangepartitioning")
+_HINT = "take hints such as REPARTITION or COALESCE away; or split the SQL with `via: topic`"
 
 
-def writer_names(plan: Any) -> tuple[str, ...]:
-    """Of the partitions of an executed plan, in their order."""
-    return tuple(_names(plan, ""))
+def writer_names(execution: Any) -> tuple[str, ...]:
+    """Of the partitions of a planned query, in their order."""
+    names = tuple(_names(execution.executedPlan(), ""))
+    if len(names) != execution.toRdd().getNumPartitions():
+        raise PipelineError("the partitions of this query cannot be told apart", hint=_HINT, code="replay")
+    return names
 
 
 def _names(node: Any, branch: str) -> list[str]:
-    name = str(node.nodeName())
     children = [node.children().apply(index) for index in range(node.children().size())]
+    if not children:
+        return _read(node, branch)
+    name = str(node.nodeName())
     if name == "Union":
         return [each for index, child in enumerate(children) for each in _names(child, f"{branch}{index}.")]
-    if name.startswith(_SCAN):
-        return _read(node, branch)
-    moved = "Exchange" in name and "Broadcast" not in name
-    if moved and str(node.outputPartitioning()).startswith(_ROUND_ROBIN):
-        raise PipelineError(
-            "the query deals its rows out in turn, so a repeated batch would have them elsewhere",
-            hint="take the REPARTITION hint away, or name columns in it",
-            code="replay",
-        )
-    streamed = [child for child in children if "BroadcastExchange" not in str(child.nodeName())]
-    if moved or len(streamed) != 1:
-        return [f"{branch}{number}" for number in range(node.outputPartitioning().numPartitions())]
-    return _names(streamed[0], branch)
+    streamed = [child for child in children if not _is_broadcast(child)]
+    if "Exchange" in name or len(streamed) != 1:
+        return _shuffled(node, branch)
+    return [] if name == "Coalesce" else _names(streamed[0], branch)
 
 
-def _read(scan: Any, branch: str) -> list[str]:
+def _is_broadcast(node: Any) -> bool:
+    return str(node.outputPartitioning()).startswith("BroadcastPartitioning")
+
+
+def _shuffled(node: Any, branch: str) -> list[str]:
+    partitioning = node.outputPartitioning()
+    if str(partitioning).startswith(_MOVES):
+        raise PipelineError("a repeated batch would have its rows in other partitions", hint=_HINT, code="replay")
+    return [f"{branch}{number}" for number in range(partitioning.numPartitions())]
+
+
+def _read(leaf: Any, branch: str) -> list[str]:
     """Of a source that is a topic, the place; of another, the number: its log says the same each time."""
-    partitions = scan.inputPartitions()
+    if not str(leaf.nodeName()).startswith(
+        ("MicroBatchScan", "BatchScan", "Scan Kafka")
+    ) or "inputPartitions" not in dir(leaf):
+        return [f"{branch}{number}" for number in range(leaf.execute().getNumPartitions())]
+    partitions = leaf.inputPartitions()
     names = []
     for number in range(partitions.size()):
         partition = partitions.apply(number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,7 +90,17 @@ def _range(input: Input, reading: Reading) -> dict[str, str]:
     own = input.source.max_per_batch if isinstance(input.source, KafkaSource) else None
     most = own or reading.max_per_batch
     bound = {"maxOffsetsPerTrigger": str(most)} if most else {}
-    return {"subscribe": ",".join(reading.topics[input.id]), "startingOffsets": json.dumps(starts), **bound}
+    topics = reading.topics[input.id]
+    return {"subscribe": ",".join(topics), "startingOffsets": json.dumps(_whole(starts, topics, reading)), **bound}
+
+
+def _whole(starts: Offsets, topics: Iterable[str], reading: Reading) -> dict[str, dict[int, int]]:
+    """Spark wants a start for every partition: one that came after the others were fixed begins at its beginning."""
+    known = {topic: range(reading.partitions.get(topic, 0)) for topic in topics}
+    return {
+        topic: {p: starts.get(topic, {}).get(p, _EARLIEST) for p in {*starts.get(topic, {}), *there}}
+        for topic, there in known.items()
+    }
 
 
 def _batch(starts: Offsets, ends: Offsets) -> dict[str, str]:

@@ -90,6 +90,8 @@ def write_partition(
 ) -> Outcome:
     writer = order.writer(number)
     if attempt > 0:
+        for _ in batches:  # what fails on a row fails again, and is told
+            pass
         return Outcome(writer, "doubt")
     rows = (batch for batch in batches if batch.num_rows)
     before = order.written.get(writer)
