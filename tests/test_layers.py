@@ -29,8 +29,23 @@ LADDER = (
 )
 RUNG = {name: height for height, names in enumerate(LADDER) for name in names}
 OWNERS = {
-    "pyspark": ("whorl.spark", "whorl.query", "whorl.tasks.host", "whorl.tasks.clients", "whorl.jobs.job", "whorl.jobs.queries"),
-    "confluent_kafka": ("whorl.kafka", "whorl.broker", "whorl.sinks", "whorl.tasks", "whorl.query", "whorl.testing", "whorl.cli"),
+    "pyspark": (
+        "whorl.spark",
+        "whorl.query",
+        "whorl.tasks.host",
+        "whorl.tasks.clients",
+        "whorl.jobs.job",
+        "whorl.jobs.queries",
+    ),
+    "confluent_kafka": (
+        "whorl.kafka",
+        "whorl.broker",
+        "whorl.sinks",
+        "whorl.tasks",
+        "whorl.query",
+        "whorl.testing",
+        "whorl.cli",
+    ),
     "typer": ("whorl.cli",),
     "rich": ("whorl.cli",),
     "watchfiles": ("whorl.cli",),

@@ -16,7 +16,7 @@ Query = tuple[Path, str, str]
 
 def caught_up(whorl_run: Start, file: Path, *arguments: str) -> Running:
     running = whorl_run(file, "--until-caught-up", *arguments)
-    running.wait(90)
+    running.wait(150)
     return running
 
 

@@ -49,9 +49,7 @@ def _shuffled(node: Any, branch: str) -> list[str]:
 
 def _read(leaf: Any, branch: str) -> list[str]:
     """Of a source that is a topic, the place; of another, the number: its log says the same each time."""
-    if not str(leaf.nodeName()).startswith(
-        ("MicroBatchScan", "BatchScan", "Scan Kafka")
-    ) or "inputPartitions" not in dir(leaf):
+    if not str(leaf.nodeName()).startswith(("MicroBatchScan", "BatchScan")):
         return [f"{branch}{number}" for number in range(leaf.execute().getNumPartitions())]
     partitions = leaf.inputPartitions()
     names = []
