@@ -11,7 +11,7 @@ from bench.peers import Work
 from bench.places import LOGS, PIPELINES, WHORL
 from bench.processes import Member, Process, spark_files_in, temporary_folder
 
-SPARK = re.compile(r"Spark application (\S+) on .*?(\d+ (?:tasks|queries))", re.DOTALL)
+SPARK = re.compile(r"Spark application (\S+) on .*?(\d+ (?:tasks?|query|queries))", re.DOTALL)
 DAEMON = "pyspark.daemon"
 
 

@@ -16,8 +16,12 @@ from whorl.broker import Broker
 
 Start = Callable[..., Running]
 Query = tuple[Path, str, str]
-EARLY = ("1 take", "2 fence", "3 compare", "offsets logged")
-LATE = ("4 sit down", "6 drain", "7 one of two committed", "7 committed", "8 mirror")
+STEPS = (
+    ("1 take", "2 fence"),
+    ("3 compare", "offsets logged"),
+    ("4 sit down", "6 drain"),
+    ("7 one of two committed", "7 committed", "8 mirror"),
+)
 
 
 def crash_at(step: str, mark: Path) -> dict[str, str]:
@@ -25,7 +29,7 @@ def crash_at(step: str, mark: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(folder), "WHORL_TEST_CRASH": step, "WHORL_TEST_CRASHED": str(mark)}
 
 
-@pytest.mark.parametrize("steps", [EARLY, LATE], ids=["early", "late"])
+@pytest.mark.parametrize("steps", STEPS, ids=" and ".join)
 def test_the_driver_dies_at_every_step(
     broker: Broker, whorl_run: Start, query: Query, tmp_path: Path, steps: tuple[str, ...]
 ) -> None:
