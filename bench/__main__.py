@@ -35,7 +35,10 @@ def main() -> int:
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:
-    """Both signals unwind the stack, so that everything started is ended; also in a background shell job."""
+    """Both signals unwind the stack, so that everything started is ended; also in a background shell job. One that comes
+    while that is under way, as `timeout` sends it, must not cut it short."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

@@ -75,7 +75,7 @@ class Batches:
 
     def _write_rows(self, frame: DataFrame, batch: int, topics: tuple[str, ...], prefix: str = "") -> None:
         if self._assignment.component.delivery is Delivery.NATIVE:
-            self.written += write_at_least_once(frame, topics, java_options(self._clients))
+            write_at_least_once(frame, topics, java_options(self._clients))
             return
         execution = frame._jdf.queryExecution() if prefix else self._execution()
         names = tuple(prefix + name for name in writer_names(execution))
