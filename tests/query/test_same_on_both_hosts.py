@@ -112,24 +112,6 @@ sinks:
     assert len(written["demo.dead"]) == 1
 
 
-@pytest.mark.parametrize(
-    ("format", "rows"),
-    [
-        ("text", [Given("a"), Given(None), Given(b"\xff"), Given("ü")]),
-        ("bytes", [Given("a"), Given(None), Given(b"\xff")]),
-        ("json", [Given('{"a": 1}'), Given("7")]),
-    ],
-)
-def test_records_that_nobody_looks_into_pass_as_they_are(both: MakeBoth, format: str, rows: list[Any]) -> None:
-    text = f"""
-name: demo
-sources: {{s: {{type: kafka, topic: s, format: {format}}}}}
-operators: [{{id: f, type: forward, from: s}}]
-sinks: {{out: {{type: kafka, topic: out, from: f, format: {format}}}}}
-"""
-    assert len(both(text, s=rows).same()["out"]) == len(rows)
-
-
 CSV = "{type: csv, delimiter: ';', columns: [id, name, x, day, on, blob, list, m]}"
 
 

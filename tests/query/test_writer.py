@@ -6,10 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark_on_paper import DEAD, LEDGER, SCHEMA, Driver, InTurn, Paper, Worker, arrow
+from spark_on_paper import DEAD, LEDGER, SCHEMA, TOPICS, Driver, InTurn, Paper, Worker, arrow
 
+from whorl.formats.options import JsonFormat, TextFormat
 from whorl.plan import naming
 from whorl.query.writer import Tally, WriteOrder
+from whorl.schema import Schema
 from whorl.testing import Faults
 from whorl.testing.memory import ABORTABLE, QUEUE_FULL
 
@@ -244,3 +246,35 @@ def test_a_checksum_tells_other_rows_apart(rows):
 
 def test_columns_of_nulls_have_a_checksum_too():
     assert tallied(table([(None, None)] * 3)) == tallied(*[table([(None, None)])] * 3)
+
+
+CODECS = {"s": (JsonFormat(), Schema.of({"n": "long"})), "t": (TextFormat(), None)}
+PLAIN = b"ValueError: the value is not what it should be"
+
+
+def letter(operator: str, value: bytes | None, *own: dict[str, Any]) -> dict[str, Any]:
+    said = {naming.DEAD_OPERATOR: operator.encode(), naming.DEAD_ERROR: PLAIN, naming.DEAD_TOPIC: b"in"}
+    headers = [*own, *({"key": name, "value": data} for name, data in said.items())]
+    return {"output": TOPICS.index(DEAD), "value": value, "timestamp": 5, "headers": headers}
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "words"),
+    [
+        ("s", b"no", b"ValueError: the value is not JSON"),
+        ("s", b"[1]", b"ValueError: the value is JSON but not an object"),
+        ("s", b'{"n": "many"}', b"ValueError: column 'n'"),
+        ("s", None, b"ValueError: the record has no value (a tombstone)"),
+        ("s", b'{"n": 1}', PLAIN),
+        ("t", b"\xff", b"ValueError: the value is not UTF-8"),
+        ("a step", b"no", PLAIN),
+    ],
+)
+def test_the_writer_finds_out_why_a_record_is_no_row(paper, operator, value, words):
+    worker, order = started(paper)
+    older = {"key": naming.DEAD_ERROR, "value": b"of another day"}
+    worker.write([batch({"value": b"1"}, letter(operator, value, older))], replace(order, readers=CODECS), 0)
+    (dead,) = paper.broker.records(DEAD)
+    assert (dead.value, dead.headers[0]) == (value, (naming.DEAD_ERROR, b"of another day"))
+    assert dict(dead.headers)[naming.DEAD_ERROR].startswith(words)
+    assert dict(dead.headers)[naming.DEAD_TOPIC] == b"in"

@@ -13,6 +13,7 @@ from typing import Any
 Row = dict[str, Any]
 Decode = Callable[[bytes | None], Row | None]
 Encode = Callable[[Row], bytes | None]
+TOMBSTONE = "the record has no value (a tombstone), so there is no row"
 
 
 @dataclass(frozen=True, slots=True)

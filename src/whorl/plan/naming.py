@@ -17,6 +17,7 @@ DEAD_TOPIC = "whorl-topic"
 DEAD_PARTITION = "whorl-partition"
 DEAD_OFFSET = "whorl-offset"
 DEAD_TRUNCATED = "whorl-truncated"
+LONGEST_ERROR = 4096
 _ODD = re.compile(r"[^a-zA-Z0-9._-]+")
 _LONGEST = 80
 

@@ -111,4 +111,9 @@ class Batches:
         seq = self._manifest.base + batch
         limits = {topic: assignment.limits[topic] for topic in {*topics, assignment.dead_letter}}
         written = {writer: each for writer, each in taken.of(seq).items() if writer.startswith(_DEAD) == bool(prefix)}
-        return WriteOrder(seat, seq, topics, limits, assignment.dead_letter, written, names)
+        readers = {
+            input.id: (input.format, input.schema)
+            for input in assignment.component.inputs
+            if input.id in assignment.topics
+        }
+        return WriteOrder(seat, seq, topics, limits, assignment.dead_letter, written, names, readers)

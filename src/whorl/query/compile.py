@@ -12,7 +12,6 @@ from whorl.operators.operator import OperatorType
 from whorl.operators.sqltext import interval
 from whorl.plan.plan import Component, Input, Output, OutputKind, Placed, Wire
 from whorl.query.calls import call_step
-from whorl.query.decode import reason
 from whorl.query.errors import Places, told
 from whorl.query.failing import judged, settled
 from whorl.query.frames import ERROR, TOPIC, good, without_hidden
@@ -21,7 +20,7 @@ from whorl.query.schemas import schema_of
 from whorl.query.steps import chosen, final, row_step, together
 from whorl.query.tables import query_step, table_names, unique_step
 from whorl.query.ways import Ways
-from whorl.query.write import Topics, records, why
+from whorl.query.write import Topics, records
 from whorl.schema import Schema
 
 
@@ -38,14 +37,6 @@ class Compiled:
     row_by_row: bool
     observed: tuple[str, ...]
     """Metrics that count rows which the writer does not get to see, and which `whorl.query.dead` finds again."""
-
-    @property
-    def timestamps(self) -> bool:
-        return self.written is not None and "timestamp" in self.written.columns
-
-    @property
-    def headers(self) -> bool:
-        return self.written is not None and "headers" in self.written.columns
 
 
 def compile_component(session: SparkSession, component: Component, reading: Reading, places: Places) -> Compiled:
@@ -93,7 +84,7 @@ class Flow:
     def _enter(self, input: Input) -> None:
         rows = stream_of(self._session, input, self.reading, headers=self._headers())
         action = self._action(input)
-        frame = judged(rows, input.id, action, why(self.topics.reasons))
+        frame = judged(rows, input.id, action)
         if not self.row_by_row and action == "dead_letter":
             frame = self._settled(frame, input.id)
         if input.watermark and not self.row_by_row:
@@ -231,7 +222,5 @@ def _topics(component: Component, reading: Reading) -> Topics:
         tuple(dict.fromkeys([*names, reading.dead_letter])),
         reading.partitions,
         reading.dead_letter,
-        reasons={input.id: reason(input) for input in component.inputs if input.id in reading.topics and not input.raw},
         skips=any(final(placed.node.on_error) == "skip" for placed in component.operators),
-        raw=component.raw,
     )

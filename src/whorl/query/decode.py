@@ -19,21 +19,16 @@ from whorl.operators.sqltext import text as sql_text
 from whorl.plan.plan import Input
 from whorl.query import frames
 from whorl.query.attempts import attempt
-from whorl.query.frames import ERROR, FAILED, TOPIC, UNREADABLE, VALUE, columns, once
-from whorl.query.schemas import kind_of, struct_of
+from whorl.query.frames import ERROR, FAILED, TOPIC, VALUE, columns, once
+from whorl.query.schemas import struct_of
 from whorl.schema import Schema
 
 CORRUPT = "__whorl_corrupt"
 _ROW = "__whorl_row"
-_NO_TEXT = "the value is not UTF-8 text"
-_NO_VALUE = "the record has no value (a tombstone), so there is no row"
-_SHOWN = 80
 _JSON = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT, "allowSingleQuotes": "false"}
 
 
 def decoded(records: DataFrame, input: Input) -> DataFrame:
-    if input.raw:
-        return _bytes(records, input)
     match input.format:
         case BytesFormat():
             return _bytes(records, input)
@@ -49,20 +44,9 @@ def decoded(records: DataFrame, input: Input) -> DataFrame:
             raise PipelineError(f"'{input.id}' is written in Whorl's own format, which a query does not read")
 
 
-def reason(input: Input) -> Column:
-    """Why a record of this input is no row, from its bytes."""
-    match input.format:
-        case TextFormat():
-            words = F.lit(_NO_TEXT)
-        case JsonFormat():
-            words = _json_reason(_struct(input))
-        case CsvFormat():
-            words = _csv_reason(input, input.format)
-        case _:
-            words = F.lit("the value is not this Avro record")
-    plain = isinstance(input.format, TextFormat | BytesFormat)
-    told = words if plain else F.when(F.col(VALUE).isNull(), _NO_VALUE).otherwise(words)
-    return F.concat(F.lit("ValueError: "), told)
+def no_row(input: Input) -> str:
+    """Said of a record of this input that is no row. Which column it is that does not fit, the writer finds out from the record."""
+    return f"ValueError: the value is not {input.format.type} that fits the columns of '{input.id}'"
 
 
 def lines(rows: DataFrame, input: Input) -> DataFrame:
@@ -83,19 +67,19 @@ def lines(rows: DataFrame, input: Input) -> DataFrame:
     return frames.from_nowhere(fields, **given)
 
 
-def _rows(records: DataFrame, bad: Column, row: list[Column], id: str) -> DataFrame:
+def _rows(records: DataFrame, bad: Column, row: list[Column], input: Input) -> DataFrame:
     carried = [name for name in frames.hidden(records) if name != _ROW]
-    error, failed = F.when(bad, UNREADABLE), F.when(bad, id)
+    error, failed = F.when(bad, no_row(input)), F.when(bad, input.id)
     return records.select(*columns(carried), error.alias(ERROR), failed.alias(FAILED), *row)
 
 
 def _bytes(records: DataFrame, input: Input) -> DataFrame:
-    return _rows(records, F.lit(False), [F.col(VALUE).alias("value")], input.id)
+    return _rows(records, F.lit(False), [F.col(VALUE).alias("value")], input)
 
 
 def _text(records: DataFrame, input: Input) -> DataFrame:
     value = _as_text()
-    return _rows(records, ~F.is_valid_utf8(value), [value.alias("value")], input.id)
+    return _rows(records, ~F.is_valid_utf8(value), [value.alias("value")], input)
 
 
 def _as_text() -> Column:
@@ -112,10 +96,6 @@ def _struct(input: Input) -> StructType:
     return struct_of(input.schema, input.id)
 
 
-def _shortened(text: Column) -> Column:
-    return F.when(F.length(text) <= _SHOWN, text).otherwise(F.concat(F.substring(text, 1, _SHOWN - 3), F.lit("...")))
-
-
 # -- json -----------------------------------------------------------------------------------------------------------------------------
 
 
@@ -124,39 +104,11 @@ def _json(records: DataFrame, input: Input) -> DataFrame:
     parsed = records.select("*", once(_parsed(struct)).alias(_ROW))
     row = F.col(_ROW)
     bad = row.isNull() | row[CORRUPT].isNotNull()
-    return _rows(parsed, bad, [row.getField(name).alias(name) for name in struct.names], input.id)
+    return _rows(parsed, bad, [row.getField(name).alias(name) for name in struct.names], input)
 
 
 def _parsed(struct: StructType) -> Column:
     return F.from_json(_as_text(), StructType([*struct.fields, StructField(CORRUPT, StringType())]), _JSON)
-
-
-def _json_reason(struct: StructType) -> Column:
-    text = _as_text()
-    kind = F.schema_of_variant(F.try_parse_json(text))
-    return (
-        F.when(kind.isNull(), F.concat(F.lit("the value is not JSON: "), _shortened(text)))
-        .when(
-            ~F.startswith(kind, F.lit("OBJECT")),
-            F.concat(F.lit("the value is JSON but not an object: "), _shortened(text)),
-        )
-        .otherwise(_mismatch(struct))
-    )
-
-
-def _mismatch(struct: StructType) -> Column:
-    """The first column that the record has and its row has not."""
-    given, row = F.from_json(_as_text(), "map<string,string>"), _parsed(struct)
-    each = [_described(field, F.coalesce(row.getField(field.name).isNull(), F.lit(True))) for field in struct.fields]
-    found = F.get(F.filter(F.array(*each), lambda x: x["empty"] & given[x["name"]].isNotNull()), F.lit(0))
-    name, value = found["name"], _shortened(given[found["name"]])
-    words = F.concat(F.lit("column '"), name, F.lit("': '"), value, F.lit("' is not a "), found["kind"])
-    return F.coalesce(words, F.lit("the value does not fit the schema"))
-
-
-def _described(field: StructField, empty: Column) -> Column:
-    kind = F.lit(kind_of(field.dataType)).alias("kind")
-    return F.struct(F.lit(field.name).alias("name"), kind, empty.alias("empty"))
 
 
 # -- csv ------------------------------------------------------------------------------------------------------------------------------
@@ -172,7 +124,7 @@ def _csv(records: DataFrame, input: Input, options: CsvFormat) -> DataFrame:
     for index in range(len(made)):
         bad = bad | (row[f"c{index}"].isNotNull() & F.col(f"{_ROW}_{index}").isNull())
     values = [F.col(f"{_ROW}_{index}").alias(field.name) for index, field in enumerate(struct.fields)]
-    rows = _rows(known, bad, values, input.id)
+    rows = _rows(known, bad, values, input)
     return rows.drop(*[f"{_ROW}_{index}" for index in range(len(made))])
 
 
@@ -215,21 +167,6 @@ def _cell(cell: Column, kind: DataType) -> Column:
             return cell.try_cast(kind)
 
 
-def _csv_reason(input: Input, options: CsvFormat) -> Column:
-    struct = _csv_struct(input, options)
-    row = _cells(options, len(struct))
-    wrong = [_cell_reason(row[f"c{index}"], field) for index, field in enumerate(struct.fields)]
-    count = f"the line does not have {len(struct)} cells ({', '.join(struct.names)})"
-    return F.when(~F.is_valid_utf8(_as_text()), _NO_TEXT).otherwise(F.coalesce(*wrong, F.lit(count)))
-
-
-def _cell_reason(cell: Column, field: StructField) -> Column:
-    said = F.concat(
-        F.lit(f"column '{field.name}': '"), _shortened(cell), F.lit(f"' is not a {kind_of(field.dataType)}")
-    )
-    return F.when(cell.isNotNull() & _cell(cell, field.dataType).isNull(), said)
-
-
 # -- avro -----------------------------------------------------------------------------------------------------------------------------
 
 
@@ -240,4 +177,4 @@ def _avro(records: DataFrame, input: Input, options: AvroFormat) -> DataFrame:
     parsed = records.select("*", once(attempt(records, read)).alias(_ROW))
     names = [field["name"] for field in schema["fields"]]
     row = F.col(_ROW)
-    return _rows(parsed, row.isNull(), [row.getField(name).alias(name) for name in names], input.id)
+    return _rows(parsed, row.isNull(), [row.getField(name).alias(name) for name in names], input)

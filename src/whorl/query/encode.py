@@ -20,10 +20,8 @@ from whorl.query.texts import iso, python_double
 _JSON = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 
 
-def encoded(frame: DataFrame, output: Output, *, raw: bool = False) -> Column:
+def encoded(frame: DataFrame, output: Output) -> Column:
     """The value of a record of this output. Raises PipelineError where the columns do not fit the format."""
-    if raw:
-        return F.col("value")
     match output.format:
         case TextFormat():
             return _text(frame, output).cast("binary")

@@ -10,17 +10,13 @@ from whorl.query.frames import ERROR, FAILED, OFFSET, PARTITION, SKIPPED, TOPIC,
 MARK = "whorl-failed"
 
 
-def judged(frame: DataFrame, id: str, action: str, message: Column | None = None) -> DataFrame:
+def judged(frame: DataFrame, id: str, action: str) -> DataFrame:
     """Of rows that failed in the node `id`: left out, or an end of the query, or on their way to the dead-letter topic."""
     if action == "skip":
         return good(frame)
     if action == "fail":
         mine = F.coalesce(F.col(FAILED) == id, F.lit(False))
-        return frame.where(
-            F.when(
-                mine, F.raise_error(_told(frame, F.col(ERROR) if message is None else message)).cast("boolean")
-            ).otherwise(True)
-        )
+        return frame.where(F.when(mine, F.raise_error(_told(frame)).cast("boolean")).otherwise(True))
     return frame
 
 
@@ -29,10 +25,10 @@ def failed_text(id: str, place: str, message: str) -> str:
     return f"{MARK} {{{id}}} {{{place}}} {message}"
 
 
-def _told(frame: DataFrame, message: Column) -> Column:
+def _told(frame: DataFrame) -> Column:
     there = [name for name in (TOPIC, PARTITION, OFFSET) if name in frame.columns]
     place = F.concat_ws("/", *[F.col(name).cast("string") for name in there]) if there else F.lit("")
-    return F.concat(F.lit(f"{MARK} {{"), F.col(FAILED), F.lit("} {"), place, F.lit("} "), message)
+    return F.concat(F.lit(f"{MARK} {{"), F.col(FAILED), F.lit("} {"), place, F.lit("} "), F.col(ERROR))
 
 
 def settled(frame: DataFrame, name: str) -> DataFrame:

@@ -26,8 +26,6 @@ ON = "__whorl_on"
 """Whether the row is on the way being followed, where several ways share one frame (`whorl.query.ways`)."""
 CHOICE = "__whorl_choice"
 SKIPPED = ""
-UNREADABLE = "?"
-"""In `ERROR`, of a record that is no row: the writer looks at it again to say why (`whorl.query.decode.reason`)."""
 HEADER_TYPE = "array<struct<key:string,value:binary>>"
 _TYPES = {
     KEY: "binary", CAME: "binary", VALUE: "binary", TOPIC: "string", PARTITION: "int", OFFSET: "long", TIME: "long",

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -29,7 +29,6 @@ from whorl.query.frames import (
     SKIPPED,
     TIME,
     TOPIC,
-    UNREADABLE,
     VALUE,
     column,
     guarded,
@@ -40,7 +39,6 @@ _TYPES = {
     "output": "int", "partition": "int", "key": "binary", "value": "binary", "timestamp": "long", "headers": HEADER_TYPE,
 }  # fmt: skip
 Entry = dict[str, Column]
-_LONGEST_ERROR = 4096
 
 
 @dataclass(frozen=True)
@@ -50,11 +48,8 @@ class Topics:
     names: tuple[str, ...]
     partitions: Mapping[str, int]
     dead_letter: str
-    reasons: Mapping[str, Column] = field(default_factory=dict)
-    """By input: why a record is no row."""
     skips: bool = False
     """Whether there may be rows that are to be left out in silence."""
-    raw: bool = False
 
     def number(self, topic: str) -> Column:
         return F.lit(self.names.index(topic))
@@ -63,7 +58,7 @@ class Topics:
 def entry(frame: DataFrame, output: Output, topics: Topics) -> Entry:
     """A row as a record of this output."""
     there = frame.columns
-    parts: Entry = {"output": topics.number(output.topic), "value": encoded(frame, output, raw=topics.raw)}
+    parts: Entry = {"output": topics.number(output.topic), "value": encoded(frame, output)}
     if output.key:
         parts["key"] = key_of([(column(name), frame.schema[name].dataType) for name in output.key], of_step=False)
     elif KEY in there:
@@ -85,7 +80,7 @@ def dead_entry(frame: DataFrame, topics: Topics) -> Entry:
     """A row that failed: the record as it came, with what failed and where in its headers, as on the other host."""
     there = frame.columns
     places = {naming.DEAD_TOPIC: TOPIC, naming.DEAD_PARTITION: PARTITION, naming.DEAD_OFFSET: OFFSET}
-    said = {naming.DEAD_OPERATOR: F.col(FAILED), naming.DEAD_ERROR: F.substring(why(topics.reasons), 1, _LONGEST_ERROR)}
+    said = {naming.DEAD_OPERATOR: F.col(FAILED), naming.DEAD_ERROR: F.substring(F.col(ERROR), 1, naming.LONGEST_ERROR)}
     said |= {name: F.col(each) for name, each in places.items() if each in there}
     reasons = F.array(*[_header(name, each) for name, each in said.items()])
     own = [F.coalesce(F.col(HEADERS), F.array().cast(HEADER_TYPE))] if HEADERS in there else []
@@ -101,14 +96,6 @@ def dead_entry(frame: DataFrame, topics: Topics) -> Entry:
 
 def _header(name: str, value: Column) -> Column:
     return F.struct(F.lit(name).alias("key"), value.cast("string").cast("binary").alias("value"))
-
-
-def why(reasons: Mapping[str, Column]) -> Column:
-    """The message of a row that failed."""
-    found = F.col(ERROR)
-    for input, reason in reasons.items():
-        found = F.when((F.col(ERROR) == UNREADABLE) & (F.col(FAILED) == input), reason).otherwise(found)
-    return found
 
 
 def records(frame: DataFrame, output: Output, topics: Topics) -> DataFrame:

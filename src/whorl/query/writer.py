@@ -27,10 +27,9 @@ from whorl.kafka.clients import Clients
 from whorl.kafka.transactions import Fenced
 from whorl.query.ledger import Written
 from whorl.query.seat import SeatOrder, Seats
-from whorl.sinks.kafka import BY_KEY, dead_row, record_size
+from whorl.query.unreadable import Readers, explained
+from whorl.sinks.kafka import BY_KEY, Entry, dead_row, record_size
 
-Row = tuple[str, bytes | None, bytes | None, int, None, None, int, Any]
-"""The arguments of `Producer.produce`."""
 How = Literal["written", "nothing", "already", "differs", "doubt", "superseded"]
 _SPARE = 4096
 """Of a record's size beside its value: key, headers and what Kafka adds, before each record is looked at alone."""
@@ -50,6 +49,7 @@ class WriteOrder:
     """What was written of this batch before."""
     names: tuple[str, ...] = ()
     """Of the writers, by partition; without them their numbers."""
+    readers: Readers = field(default_factory=dict)
 
     def writer(self, number: int) -> str:
         return self.names[number] if self.names else str(number)
@@ -132,15 +132,16 @@ def _write(
             seat = seats.seat(clients, order.seat)
             seat.transactions.begin()
         tally.add(batch)
-        tally.dead += pc.sum(pc.equal(batch.column("output"), dead)).as_py() or 0
-        seat.produce(_rows(batch, order))
+        letters = pc.sum(pc.equal(batch.column("output"), dead)).as_py() or 0
+        tally.dead += letters
+        seat.produce(_rows(batch, order, letters))
     if seat is None:
         return Outcome(writer, "nothing")
     seat.commit(writer, Written(order.seat.run, order.seq, tally.count, tally.checksum))
     return Outcome(writer, "written", tally.count, tally.bytes, tally.dead)
 
 
-def _rows(batch: pa.RecordBatch, order: WriteOrder) -> Iterable[Row]:
+def _rows(batch: pa.RecordBatch, order: WriteOrder, letters: int) -> Iterable[Entry]:
     columns = set(batch.schema.names)
     count = batch.num_rows
     topics = [order.topics[index] for index in batch.column("output").to_pylist()]
@@ -149,7 +150,9 @@ def _rows(batch: pa.RecordBatch, order: WriteOrder) -> Iterable[Row]:
     headers = _headers(batch, columns, count)
     nothing = [None] * count
     values, keys = batch.column("value").to_pylist(), batch.column("key").to_pylist()
-    rows = zip(topics, values, keys, partitions, nothing, nothing, times, headers, strict=True)
+    rows: Iterable[Entry] = zip(topics, values, keys, partitions, nothing, nothing, times, headers, strict=True)
+    if letters:
+        rows = explained(rows, order.dead_letter, order.readers)
     return rows if _all_fit(batch, order) else _checked(rows, order)
 
 
@@ -176,7 +179,7 @@ def _all_fit(batch: pa.RecordBatch, order: WriteOrder) -> bool:
     return bool(2 * longest + _SPARE <= min(order.limits.values()))
 
 
-def _checked(rows: Iterable[Row], order: WriteOrder) -> Iterator[Row]:
+def _checked(rows: Iterable[Entry], order: WriteOrder) -> Iterator[Entry]:
     for row in rows:
         topic, value, key, _, _, _, time, headers = row
         size, limit = record_size(value, key, headers), order.limits[topic]

@@ -116,7 +116,7 @@ def dead_letter(topic: str, message: Message, operator: str, error: str, limit: 
     value, key, own = message.value(), message.key(), list(message.headers() or [])
     reasons: list[tuple[str, bytes | None]] = [
         (naming.DEAD_OPERATOR, operator.encode()),
-        (naming.DEAD_ERROR, error.encode(errors="replace")[:4096]),
+        (naming.DEAD_ERROR, error.encode(errors="replace")[: naming.LONGEST_ERROR]),
         (naming.DEAD_TOPIC, (message.topic() or "").encode()),
         (naming.DEAD_PARTITION, str(message.partition()).encode()),
         (naming.DEAD_OFFSET, str(message.offset()).encode()),

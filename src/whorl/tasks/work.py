@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from whorl.formats import codec
+from whorl.formats.codec import TOMBSTONE
 from whorl.operators.chain import Chain, ChainNode, StepFailed
 from whorl.operators.operator import ErrorPolicy, OperatorType
 from whorl.operators.record import Message, Metadata, Row
@@ -90,7 +91,7 @@ class Work:
                 if row is None and plain:
                     row = {"value": None}
                 if row is None:
-                    raise ValueError("the record has no value (a tombstone), so there is no row")
+                    raise ValueError(TOMBSTONE)
             except Exception as error:
                 raise StepFailed(source, error) from error
             entry(row, Metadata(message, message.key()))
