@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import pickle
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import cache, partial
@@ -19,25 +21,33 @@ from whorl.query.writer import Outcome, WriteOrder, write_partition
 from whorl.tasks.clients import TaskClients
 
 _SCHEMA = "writer string, how string, count long, bytes long, dead long, detail string"
+_ORDER = "whorl.order"
+"""The local property of Spark by which a batch's order reaches its tasks."""
 _SEATS = Seats(Chairs().name)
 """Those of this Python worker."""
 _IN_BULK = {"kafka.compression.type": "lz4", "kafka.batch.size": str(256 << 10), "kafka.linger.ms": "5"}
 
 
-def write_exactly_once(frame: DataFrame, order: WriteOrder, address: str, extra: Mapping[str, Any]) -> list[Outcome]:
-    """Steps 4 to 7 in every partition. Returns when all of it is committed; raises where somebody is in doubt."""
-    task = partial(_write, order, address, dict(extra))
-    outcomes = [Outcome(*row) for row in frame.mapInArrow(task, _SCHEMA).collect()]
+def writing(frame: DataFrame, address: str, extra: Mapping[str, Any]) -> DataFrame:
+    """What comes of writing these rows: computing it is steps 4 to 7 in every partition. Part of the query's plan, so that a batch is not
+    planned twice; what is to be done in it comes with the batch."""
+    return frame.mapInArrow(partial(_write, address, dict(extra)), _SCHEMA)
+
+
+def write_exactly_once(written: DataFrame, order: WriteOrder) -> list[Outcome]:
+    """Returns when all of it is committed; raises where somebody is in doubt. `written`: a batch of `writing`."""
+    context = written.sparkSession.sparkContext
+    context.setLocalProperty(_ORDER, b64encode(pickle.dumps(order)).decode())
+    outcomes = [Outcome(*row) for row in written.collect()]
     for outcome in outcomes:
         _judge(outcome, order)
     return outcomes
 
 
-def _write(
-    order: WriteOrder, address: str, extra: Mapping[str, Any], batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+def _write(address: str, extra: Mapping[str, Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     context = TaskContext.get()
     _freeze_once()
+    order: WriteOrder = pickle.loads(b64decode(context.getLocalProperty(_ORDER)))
     clients = TaskClients(address, extra)
     number, attempt = context.partitionId(), context.attemptNumber()
     outcome = write_partition(batches, order, number, attempt, clients, _SEATS)

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from whorl.errors import WhorlError
 from whorl.kafka.clients import KafkaClients
 from whorl.plan.plan import Delivery
-from whorl.query.action import differing, write_at_least_once, write_exactly_once
+from whorl.query.action import differing, write_at_least_once, write_exactly_once, writing
 from whorl.query.assignment import QueryAssignment, java_options, numbered
 from whorl.query.checkpoint import Checkpoint, Manifest
 from whorl.query.compile import Compiled
@@ -51,6 +51,11 @@ class Batches:
         self._query: Any = None
         self._has_query = Event()
 
+    def prepared(self, rows: DataFrame) -> DataFrame:
+        """As `write` wants them."""
+        by_ledger = self._assignment.component.delivery is Delivery.LEDGER
+        return writing(rows, self._clients.address, self._clients.extra) if by_ledger else rows
+
     def begin(self, taken: Taken, manifest: Manifest, checkpoint: Checkpoint) -> None:
         self._taken, self._manifest, self._checkpoint = taken, manifest, checkpoint
         self.raised = None
@@ -80,7 +85,7 @@ class Batches:
         execution = frame._jdf.queryExecution() if prefix else self._execution()
         names = tuple(prefix + name for name in writer_names(execution))
         order = self._order(batch, topics, prefix, names)
-        outcomes = write_exactly_once(frame, order, self._clients.address, self._clients.extra)
+        outcomes = write_exactly_once(frame, order)
         self.notices += differing(outcomes, order)
         dead = sum(each.dead for each in outcomes)
         self.written += sum(each.count for each in outcomes) - dead
@@ -102,7 +107,7 @@ class Batches:
         starts = {**manifest.starts, **self._checkpoint.positions(batch - 1, assignment.topics)}
         reading = replace(assignment.reading(self._clients, starts), ends=numbered(ends))
         frame, topics = dead_letters(self._session, assignment.component, reading, self._places)
-        self._write_rows(frame, batch, topics, prefix=_DEAD)
+        self._write_rows(self.prepared(frame), batch, topics, prefix=_DEAD)
 
     def _order(self, batch: int, topics: tuple[str, ...], prefix: str, names: tuple[str, ...]) -> WriteOrder:
         assignment, taken = self._assignment, self._taken

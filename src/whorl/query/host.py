@@ -87,7 +87,7 @@ class QueryJob:
         if manifest is None:
             manifest = self._first(first)
         same_inputs(manifest, assignment.manifest({}))
-        for name, value in manifest.settings.items():
+        for name, value in {**manifest.settings, **self._checkpoint.settings}.items():
             self._session.conf.set(name, value)
         reading = assignment.reading(self._clients, manifest.starts)
         try:
@@ -143,7 +143,7 @@ class QueryJob:
 
     def _writer(self) -> Any:
         assignment = self.assignment
-        writer = writer_of(self._compiled, assignment.component, java_options(self._clients), self.batches.write)
+        writer = writer_of(self._compiled, assignment.component, java_options(self._clients), self.batches)
         return writer.trigger(**trigger_of(assignment.settings, assignment.until_caught_up)).queryName(self.description)
 
     # -- watched ----------------------------------------------------------------------------------------------------------------------

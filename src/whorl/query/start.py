@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
-
-from pyspark.sql import DataFrame
 
 from whorl.config.settings import Settings
 from whorl.config.spec import FileSink
 from whorl.plan.plan import Component, Delivery
 from whorl.query.action import named_topics
+from whorl.query.batches import Batches
 from whorl.query.compile import Compiled
 from whorl.query.read import located
 
 _REALTIME_BATCH = "30 seconds"
 """In real-time mode records leave at once; a batch is only how often Spark notes its position."""
-Batch = Callable[[DataFrame, int], None]
 
 
-def writer_of(compiled: Compiled, component: Component, kafka: Mapping[str, str], batch: Batch) -> Any:
+def writer_of(compiled: Compiled, component: Component, kafka: Mapping[str, str], batches: Batches) -> Any:
     """A DataStreamWriter that lacks only name, trigger and checkpoint."""
     if component.delivery is Delivery.FILES:
         return _files(compiled, component)
@@ -27,7 +25,8 @@ def writer_of(compiled: Compiled, component: Component, kafka: Mapping[str, str]
     if component.delivery is Delivery.REALTIME:
         rows = named_topics(compiled.written, compiled.topics)
         return rows.writeStream.format("kafka").options(**kafka).outputMode("update")
-    return compiled.written.writeStream.foreachBatch(batch).outputMode(component.mode)
+    rows = batches.prepared(compiled.written)
+    return rows.writeStream.foreachBatch(batches.write).outputMode(component.mode)
 
 
 def trigger_of(settings: Settings, until_caught_up: bool) -> dict[str, Any]:

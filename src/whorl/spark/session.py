@@ -111,6 +111,7 @@ def _defaults(options: SessionOptions) -> dict[str, str]:
         "spark.dynamicAllocation.enabled": "false",
         "spark.locality.wait": "0",
         "spark.python.worker.idleTimeoutSeconds": "0",
+        "spark.python.unix.domain.socket.enabled": "true",  # TCP's delayed acknowledgement costs a small task 40 ms
         "spark.sql.session.timeZone": "UTC",
         **({"spark.archives": ",".join(options.archives)} if options.archives else {}),
         **(
