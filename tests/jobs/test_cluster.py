@@ -21,7 +21,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneClus
     cluster.stop()
 
 
-def test_user_code_runs_on_executors_and_survives_one(
+def test_tasks_and_a_query_run_on_executors_and_survive_one(
     broker: Broker,
     cluster: StandaloneCluster,
     whorl_run: Callable[..., Running],
@@ -34,9 +34,11 @@ def test_user_code_runs_on_executors_and_survives_one(
     file.write_text(
         f"name: {source}\n"
         f"sources: {{in: {{type: kafka, topic: {source}}}}}\n"
-        "operators: [{id: mark, type: python, from: in, function: shipped.mark}]\n"
-        f"sinks: {{out: {{type: kafka, topic: {sink}, from: mark}}}}\n"
-        "settings: {tasks: 4, spark: {spark.executor.cores: 4, spark.cores.max: 8, spark.executor.memory: 512m}}\n"
+        "operators:\n"
+        "  - {id: mark, type: python, from: in, function: shipped.mark, returns: {key: string, n: long, marked: boolean}}\n"
+        "  - {id: copy, type: sql, query: SELECT * FROM mark WHERE marked}\n"
+        f"sinks: {{out: {{type: kafka, topic: {sink}, from: copy}}}}\n"
+        "settings: {tasks: 2, partitions: 2, spark: {spark.executor.cores: 4, spark.cores.max: 8, spark.executor.memory: 512m}}\n"
     )
     feed = Feed(broker.address, source).start()
     running = whorl_run(file, "--master", cluster.master)
