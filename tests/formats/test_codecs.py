@@ -178,6 +178,8 @@ class TestCsv:
         both = made({"type": "csv", "delimiter": ";"}, self.SCHEMA)
         row = {"a": 5, "b": 'semi;colon "quoted"\nline', "at": datetime(2024, 1, 1, tzinfo=UTC), "t": [1, 2]}
         assert both.decode(both.encode(row)) == row
+        alone = {**row, "b": "one\nline\rand another"}
+        assert both.decode(both.encode(alone)) == alone
         empty = dict.fromkeys(self.SCHEMA)
         assert both.encode(empty) == b";;;"
         assert both.decode(b";;;") == empty

@@ -154,6 +154,24 @@ def test_a_rule_after_an_aggregation_has_the_row_as_dead_letter(at_rest: Make) -
     assert orjson.loads(value) == {"who": "a", "x": 6.0} and ("whorl-operator", b"last") in headers
 
 
+def test_rows_of_an_aggregation_beside_rows_of_records(at_rest: Make) -> None:
+    """One fails in each branch, and one record is no row: three letters, each once."""
+    operators = (
+        "  - {id: sums, type: sql, from: s, query: 'SELECT who, sum(x) AS x FROM s GROUP BY who'}\n"
+        "  - {id: plain, type: sql, from: s, query: 'SELECT who, x FROM s'}\n"
+        "  - {id: last, type: validate, from: [sums, plain], rules: {small: x < 3}}"
+    )
+    pair = at_rest(pipeline(operators), s=ROWS)
+    written = pair.query()
+    assert sorted(orjson.loads(value)["x"] for _, _, value, _, _ in written["out"]) == [1.5, 1.5, 2.0, 2.0]
+    letters = [
+        (orjson.loads(value), dict(headers)["whorl-operator"]) for _, _, value, _, headers in written["demo.dead"]
+    ]
+    assert sorted(letters, key=repr) == [({"who": "a", "x": 3.0}, b"last"), ({"who": "a", "x": 6.0}, b"last")]
+    frame, _ = dead_letters(pair.session, pair.component, pair.reading(), lambda *_: None)
+    assert [bytes(row.value) for row in frame.collect()] == [b"bad"]
+
+
 @pytest.mark.parametrize(("policy", "kept"), [("skip", [b"b"]), ("dead_letter", None)])
 def test_a_rule_between_two_aggregations(at_rest: Make, policy: str, kept: Any) -> None:
     operators = (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hosts import AtRest
 
-from whorl.errors import Location, OperatorFailed, PipelineError, Unavailable, WorldError
+from whorl.errors import Location, OperatorFailed, PipelineError, Superseded, Unavailable, WorldError
 from whorl.query.errors import Path, as_whorl_error
 
 pytestmark = pytest.mark.spark
@@ -104,6 +104,12 @@ class Told(Exception):
             WorldError,
             "data-lost",
             "[KAFKA_DATA_LOSS",
+        ),
+        (
+            "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log. Multiple streaming jobs detected for 7.",
+            Superseded,
+            "superseded",
+            "another driver runs",
         ),
         (
             "Traceback (most recent call last):\n  File x\nValueError: it broke\n",

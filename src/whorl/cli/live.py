@@ -136,7 +136,7 @@ def _query_cells(job: QueryJob) -> list[str]:
         figures.batch,
         figures.rate,
         figures.read,
-        job.batches.written,
+        job.written,
         job.batches.dead,
         figures.lag,
         1000 * figures.batch_seconds,
@@ -152,7 +152,7 @@ def query_line(id: str, job: QueryJob) -> str:
     watermark = f", watermark {figures.watermark}, late {figures.late:,}" if figures.watermark else ""
     return (
         f"{id}: {job.state.value}, batch {figures.batch}, {figures.rate:,.0f} rows/s, read {figures.read:,}, "
-        f"written {job.batches.written:,}, lag {figures.lag:,}, batch {1000 * figures.batch_seconds:,.0f} ms{state}{watermark}"
+        f"written {job.written:,}, lag {figures.lag:,}, batch {1000 * figures.batch_seconds:,.0f} ms{state}{watermark}"
     )
 
 
@@ -183,7 +183,7 @@ def summary(job: Job, seconds: float) -> str:
     views = job.watch.components.values()
     read, written, dead = (sum(view.total(name) for view in views) for name in ("read", "written", "dead"))
     read += sum(query.figures.read for query in job.queries.jobs.values())
-    written += sum(query.batches.written for query in job.queries.jobs.values())
+    written += sum(query.written for query in job.queries.jobs.values())
     dead += sum(query.batches.dead for query in job.queries.jobs.values())
     dead_letters = f", {dead:,.0f} to '{job.plan.dead_letter}'" if dead else ""
     return f"{job.plan.pipeline}: read {read:,.0f}, written {written:,.0f}{dead_letters} in {seconds:.1f} s"

@@ -18,6 +18,9 @@ from whorl.formats.coerce import cell_converter
 from whorl.formats.options import CsvFormat
 from whorl.schema import UNKNOWN, Schema
 
+_END = "\r\n"
+"""What the writer puts behind a line: cells that hold any of it are quoted."""
+
 
 def csv_codec(options: CsvFormat, schema: Schema | None) -> Codec:
     names = options.columns or (schema.names if schema else ())
@@ -75,13 +78,13 @@ def _converted(name: str, convert: Callable[[str], Any] | None, cell: str) -> An
 
 def _encoder(options: CsvFormat, names: tuple[str, ...]) -> Encode:
     buffer = io.StringIO()
-    writer = csv.writer(buffer, delimiter=options.delimiter, quotechar=options.quote, lineterminator="")
+    writer = csv.writer(buffer, delimiter=options.delimiter, quotechar=options.quote, lineterminator=_END)
 
     def encode(row: Row) -> bytes:
         buffer.seek(0)
         buffer.truncate()
         writer.writerow([_cell(row.get(name)) for name in names])
-        return buffer.getvalue().encode()
+        return buffer.getvalue().removesuffix(_END).encode()
 
     return encode
 

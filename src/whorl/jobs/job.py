@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from enum import Enum
 
 from pyspark import SparkContext
@@ -55,13 +55,15 @@ class Job:
         self._context = context
         self._limits = limits
         self._driver = driver
+        self._opened = ExitStack()
 
     def start(
         self, cluster: Cluster, wanted: Mapping[str, Wanted], news_from: int, until_caught_up: bool = False
     ) -> None:
         self._cluster, self._wanted = cluster, wanted
         self._clients = clients = cluster.clients
-        self._news = StatusReader(clients, self.plan.pipeline, self._driver.registration.uid, news_from)
+        news = StatusReader(clients, self.plan.pipeline, self._driver.registration.uid, news_from)
+        self._news = self._opened.enter_context(closing(news))
         self._writer = StatusWriter(clients, self.plan.pipeline)
         self._beat_at = self._stop_by = 0.0
         self._survey_at, self._trim_at = time.monotonic() + _SURVEY_EVERY, time.monotonic() + _TRIM_EVERY
@@ -216,7 +218,7 @@ class Job:
         self.queries.cancel()
 
     def close(self) -> None:
-        self._news.close()
+        self._opened.close()
         if not isinstance(self.error, Superseded):
             with suppress(Unavailable):  # without a broker: the next start sees that the process is gone
                 self._cluster.brokers()

@@ -63,10 +63,14 @@ def _version(flight: Flight) -> Iterator[Finding]:
 
 def _transaction_timeout(flight: Flight) -> Iterator[Finding]:
     most = float(flight.cluster.broker_config().get("transaction.max.timeout.ms", "inf")) / 1000
-    wanted = batch_timeout(flight.plan.settings) if flight.plan.queries else flight.plan.settings.transaction_timeout
-    if wanted > most:
-        message = f"'transaction_timeout' is {format_duration(wanted)}, the broker allows {format_duration(most)}"
-        yield Finding("transaction-timeout", message, "lower it, or raise the broker's transaction.max.timeout.ms")
+    own, batch = flight.plan.settings.transaction_timeout, batch_timeout(flight.plan.settings)
+    raised = "raise the broker's transaction.max.timeout.ms"
+    if own > most:
+        message = f"'transaction_timeout' is {format_duration(own)}, the broker allows {format_duration(most)}"
+        yield Finding("transaction-timeout", message, f"lower it, or {raised}")
+    elif flight.plan.queries and batch > most:
+        message = f"a query's batch may take {format_duration(batch)}, the broker allows {format_duration(most)}"
+        yield Finding("transaction-timeout", message, raised)
 
 
 def _manifest(flight: Flight) -> Iterator[Finding]:

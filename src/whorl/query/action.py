@@ -25,7 +25,7 @@ _ORDER = "whorl.order"
 """The local property of Spark by which a batch's order reaches its tasks."""
 _SEATS = Seats(Chairs().name)
 """Those of this Python worker."""
-_IN_BULK = {"kafka.compression.type": "lz4", "kafka.batch.size": str(256 << 10), "kafka.linger.ms": "5"}
+IN_BULK = {"kafka.compression.type": "lz4", "kafka.batch.size": str(256 << 10), "kafka.linger.ms": "5"}
 
 
 def writing(frame: DataFrame, address: str, extra: Mapping[str, Any]) -> DataFrame:
@@ -86,7 +86,7 @@ def differing(outcomes: Iterable[Outcome], order: WriteOrder) -> list[str]:
 
 def write_at_least_once(frame: DataFrame, topics: tuple[str, ...], kafka: Mapping[str, str]) -> None:
     """By Spark's own Kafka writer."""
-    named_topics(frame, topics).write.format("kafka").options(**_IN_BULK, **kafka).save()
+    named_topics(frame, topics).write.format("kafka").options(**IN_BULK, **kafka).save()
 
 
 def named_topics(frame: DataFrame, topics: tuple[str, ...]) -> DataFrame:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from threading import Event
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from whorl.errors import WhorlError
 from whorl.kafka.clients import KafkaClients
@@ -24,6 +26,8 @@ from whorl.query.writer import WriteOrder
 
 _DEAD = "dead/"
 """Begins the names of those who write the dead letters of a batch in a second action; no topic has a slash."""
+
+_COUNTED = "whorl: rows"
 
 
 class Stopping(Exception):
@@ -52,9 +56,15 @@ class Batches:
         self._has_query = Event()
 
     def prepared(self, rows: DataFrame) -> DataFrame:
-        """As `write` wants them."""
-        by_ledger = self._assignment.component.delivery is Delivery.LEDGER
-        return writing(rows, self._clients.address, self._clients.extra) if by_ledger else rows
+        """As `write` wants them: written when they are computed, or counted on the way to Spark's own writer."""
+        if self._by_ledger:
+            return writing(rows, self._clients.address, self._clients.extra)
+        dead = F.col("output") == self._compiled.topics.index(self._assignment.dead_letter)
+        return rows.observe(_COUNTED, F.count_if(~dead).alias("good"), F.count_if(dead).alias("dead"))
+
+    @property
+    def _by_ledger(self) -> bool:
+        return self._assignment.component.delivery is Delivery.LEDGER
 
     def begin(self, taken: Taken, manifest: Manifest, checkpoint: Checkpoint) -> None:
         self._taken, self._manifest, self._checkpoint = taken, manifest, checkpoint
@@ -71,19 +81,26 @@ class Batches:
             raise Stopping
         try:
             self._has_query.wait(60)  # the first batch may come before `start` has returned
-            self._write_rows(frame, batch, self._compiled.topics)
-            if self._compiled.observed and self._unreadable():
-                self._write_dead_letters(batch)
+            self._write_rows(frame, batch)
+            if self._compiled.observed and (bad := self._unreadable()):
+                self._write_dead_letters(batch, bad)
         except WhorlError as error:
             self.raised = error
             raise
 
-    def _write_rows(self, frame: DataFrame, batch: int, topics: tuple[str, ...], prefix: str = "") -> None:
-        if self._assignment.component.delivery is Delivery.NATIVE:
-            write_at_least_once(frame, topics, java_options(self._clients))
+    def _write_rows(self, frame: DataFrame, batch: int) -> None:
+        if self._by_ledger:
+            self._write_by_ledger(frame, batch, self._compiled.topics, writer_names(self._execution()))
             return
-        execution = frame._jdf.queryExecution() if prefix else self._execution()
-        names = tuple(prefix + name for name in writer_names(execution))
+        write_at_least_once(frame, self._compiled.topics, java_options(self._clients))
+        counted = self._execution().observedMetrics().apply(_COUNTED)
+        self.written += int(counted.getLong(0))
+        self.dead += int(counted.getLong(1))
+
+    def _write_by_ledger(
+        self, frame: DataFrame, batch: int, topics: tuple[str, ...], writers: Iterable[str], prefix: str = ""
+    ) -> None:
+        names = tuple(prefix + name for name in writers)
         order = self._order(batch, topics, prefix, names)
         outcomes = write_exactly_once(frame, order)
         self.notices += differing(outcomes, order)
@@ -100,14 +117,19 @@ class Batches:
         metrics = self._execution().observedMetrics()
         return sum(int(metrics.apply(name).getLong(0)) for name in self._compiled.observed)
 
-    def _write_dead_letters(self, batch: int) -> None:
+    def _write_dead_letters(self, batch: int, bad: int) -> None:
         """In batches that have some, the records are read again, and those that cannot be are written away."""
         assignment, manifest = self._assignment, self._manifest
         ends = self._checkpoint.positions(batch, assignment.topics)
         starts = {**manifest.starts, **self._checkpoint.positions(batch - 1, assignment.topics)}
         reading = replace(assignment.reading(self._clients, starts), ends=numbered(ends))
         frame, topics = dead_letters(self._session, assignment.component, reading, self._places)
-        self._write_rows(self.prepared(frame), batch, topics, prefix=_DEAD)
+        if self._by_ledger:
+            written = self.prepared(frame)
+            self._write_by_ledger(written, batch, topics, writer_names(written._jdf.queryExecution()), prefix=_DEAD)
+        else:
+            write_at_least_once(frame, topics, java_options(self._clients))
+            self.dead += bad
 
     def _order(self, batch: int, topics: tuple[str, ...], prefix: str, names: tuple[str, ...]) -> WriteOrder:
         assignment, taken = self._assignment, self._taken

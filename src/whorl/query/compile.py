@@ -10,12 +10,12 @@ from whorl.errors import PipelineError
 from whorl.operators.native import ROW_BY_ROW, Call, Native, Query, Route, Unique
 from whorl.operators.operator import OperatorType
 from whorl.operators.sqltext import interval
-from whorl.plan.plan import Component, Input, Output, OutputKind, Placed, Wire
+from whorl.plan.plan import Component, Delivery, Input, Output, OutputKind, Placed, Wire
 from whorl.query.calls import call_step
 from whorl.query.errors import Places, told
 from whorl.query.failing import judged, settled
-from whorl.query.frames import ERROR, TOPIC, good, without_hidden
-from whorl.query.read import Reading, is_static, stream_of
+from whorl.query.frames import ERROR, OF_THE_RECORD, TOPIC, good, without_hidden
+from whorl.query.read import Reading, stream_of
 from whorl.query.schemas import schema_of
 from whorl.query.steps import chosen, final, row_step, together
 from whorl.query.tables import query_step, table_names, unique_step
@@ -37,6 +37,11 @@ class Compiled:
     row_by_row: bool
     observed: tuple[str, ...]
     """Metrics that count rows which the writer does not get to see, and which `whorl.query.dead` finds again."""
+
+    def by_spark(self, delivery: Delivery | None) -> bool:
+        """Whether Spark's own sinks do it all; else Whorl writes each batch."""
+        native = delivery is Delivery.NATIVE and not self.observed
+        return native or delivery in (Delivery.REALTIME, Delivery.FILES)
 
 
 def compile_component(session: SparkSession, component: Component, reading: Reading, places: Places) -> Compiled:
@@ -89,11 +94,11 @@ class Flow:
             frame = self._settled(frame, input.id)
         if input.watermark and not self.row_by_row:
             frame = frame.withWatermark(input.watermark.column, interval(input.watermark.delay))
-        self._leave(input.id, without_hidden(frame) if is_static(input) else frame)
+        self._leave(input.id, without_hidden(frame) if input.is_static else frame)
 
     def _action(self, input: Input) -> str:
         """A line of a file that is no row can be read again only in a component that writes it away at once."""
-        lost = is_static(input) or (not self.reading.topics.get(input.id) and not self.row_by_row)
+        lost = input.is_static or (not self.reading.topics.get(input.id) and not self.row_by_row)
         return self._possible(final(input.on_error), lost)
 
     def _possible(self, action: str, lost: bool = False) -> str:
@@ -118,7 +123,14 @@ class Flow:
             return query_step(self._session, native, {names[wire]: self._plain(wire) for wire in wires})
         if isinstance(native, Unique):
             return unique_step(native, together([self._plain(wire) for wire in wires]))
-        return self._row_step(placed, together([self._along(wire) for wire in wires]))
+        frames = [self._along(wire) for wire in wires]
+        if len({TOPIC in frame.columns for frame in frames}) > 1:
+            frames = [self._of_no_record(frame, wire) for frame, wire in zip(frames, wires, strict=True)]
+        return self._row_step(placed, together(frames))
+
+    def _of_no_record(self, frame: DataFrame, wire: Wire) -> DataFrame:
+        """Beside rows of an aggregation, which have no record to read again: what fails from here on is its own dead letter, as theirs."""
+        return (self._good(frame, wire) if ERROR in frame.columns else frame).drop(*OF_THE_RECORD)
 
     def _row_step(self, placed: Placed, frame: DataFrame) -> DataFrame:
         """With the columns that Spark says enter."""

@@ -31,18 +31,22 @@ class _Again(Flow):
     def __init__(self, session: SparkSession, component: Component, reading: Reading, places: Places) -> None:
         super().__init__(session, component, reading, places)
         self.ends: list[DataFrame] = []
+        self._recordless = {input.id for input in component.inputs if input.is_static}
+        for id, native in self.natives.items():
+            if not is_row(native) or any(wire.source in self._recordless for wire in self._into(id)):
+                self._recordless.add(id)
 
     def _enter(self, input: Input) -> None:
         if self.reading.topics.get(input.id):
             super()._enter(input)
 
     def _is_next(self, id: str) -> bool:
-        return is_row(self.natives[id]) and any(wire.source in self._made for wire in self._into(id))
+        return id not in self._recordless and any(wire.source in self._made for wire in self._into(id))
 
     def _leave(self, id: str, frame: DataFrame) -> None:
         self._made[id] = frame
         for wire in self._out_of(id)[:1]:
-            follows = wire.target in self.natives and is_row(self.natives[wire.target])
+            follows = wire.target in self.natives and wire.target not in self._recordless
             if not follows and ERROR in frame.columns:
                 self.ends.append(frame)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 
-from whorl.errors import Location, OperatorFailed, PipelineError, Unavailable, WhorlError, WorldError
+from whorl.errors import Location, OperatorFailed, PipelineError, Superseded, Unavailable, WhorlError, WorldError
 from whorl.operators.operator import OperatorType
 from whorl.plan.plan import Component
 from whorl.query.failing import MARK
@@ -30,6 +30,7 @@ _WRAPPERS = (
     "FOREACH_BATCH_USER_FUNCTION_ERROR",
 )
 _DATA_LOSS = "KAFKA_DATA_LOSS"
+_TWO_DRIVERS = "CONCURRENT_STREAM_LOG_UPDATE"
 _FAILED = re.compile(MARK + r" \{(.*?)\} \{(.*?)\} ([^\n]*)")
 _UNDERLINED = re.compile(r"== SQL .*?\(line (\d+), position (\d+)\) ==\n(.*?)\n *\^+", re.DOTALL)
 _AT = re.compile(r"\(line (\d+), pos (\d+)\)")
@@ -69,6 +70,8 @@ def as_whorl_error(error: BaseException, component: Component, places: Places, o
     sentence = _sentence(text)
     if _DATA_LOSS in sentence or "failOnDataLoss" in text:
         return _lost(sentence)
+    if _TWO_DRIVERS in sentence:
+        return Superseded(f"another driver runs '{component.id}' now", hint="this one ends; nothing was written twice")
     texts = [each for each in _texts(component) if only in ("", each[0])]
     found = _place(error, text, texts)
     if sentence.startswith("[") or only:

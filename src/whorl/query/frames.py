@@ -32,6 +32,8 @@ _TYPES = {
     HEADERS: HEADER_TYPE, ERROR: "string", FAILED: "string",
 }  # fmt: skip
 CARRIED = tuple(_TYPES)
+OF_THE_RECORD = (CAME, VALUE, TOPIC, PARTITION, OFFSET, HEADERS, ERROR, FAILED)
+"""What only a dead letter is made of."""
 
 
 def from_nowhere(rows: DataFrame, **given: Column) -> DataFrame:

@@ -22,7 +22,6 @@ from pyspark.sql import SparkSession
 
 from whorl.errors import Superseded, Unavailable, WhorlError, WorldError
 from whorl.kafka.clients import KafkaClients
-from whorl.plan.plan import Delivery
 from whorl.query.assignment import QueryAssignment, java_options
 from whorl.query.batches import Batches
 from whorl.query.checkpoint import Checkpoint, Manifest, Positions, compare, gone, is_older, same_inputs, used
@@ -73,6 +72,10 @@ class QueryJob:
     @property
     def description(self) -> str:
         return f"{self.assignment.pipeline}/{self.assignment.component.id}"
+
+    @property
+    def written(self) -> int:
+        return self.batches.written + self.figures.written
 
     @property
     def checkpoint(self) -> str:
@@ -225,7 +228,7 @@ class QueryJob:
     def _stop_between_batches(self) -> None:
         """Where Spark itself writes, it may be stopped at any moment; else `Batches` ends the query when its batch is done."""
         self._look_at = 0.0
-        by_spark = self.assignment.component.delivery in (Delivery.REALTIME, Delivery.FILES)
+        by_spark = self._compiled.by_spark(self.assignment.component.delivery)
         if by_spark or not self._query.status["isTriggerActive"]:
             self.cancel()
 

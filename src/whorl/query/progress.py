@@ -19,6 +19,8 @@ class QueryFigures:
     batches: int = 0
     read: int = 0
     """Rows in all since the start."""
+    written: int = 0
+    """Those that Spark wrote itself: to files, and in real-time mode."""
     rate: float = 0.0
     """Rows a second that came in."""
     batch_seconds: float = 0.0
@@ -56,6 +58,7 @@ def figures_after(before: QueryFigures, reports: Sequence[Mapping[str, Any]]) ->
         batch=int(last["batchId"]),
         batches=before.batches + len({report["batchId"] for report in reports}),
         read=before.read + sum(int(report["numInputRows"]) for report in reports),
+        written=before.written + sum(max(int(report["sink"].get("numOutputRows", 0)), 0) for report in reports),
         rate=_number(last.get("inputRowsPerSecond")),
         batch_seconds=float(last["durationMs"].get("triggerExecution", 0)) / 1000,
         lag=sum(_behind(end, newest) for end, newest in zip(ends, latest, strict=True)),

@@ -53,10 +53,6 @@ def stream_of(session: SparkSession, input: Input, reading: Reading, *, headers:
             return decoded(_kafka(session, input, reading, headers), input)
 
 
-def is_static(input: Input) -> bool:
-    return isinstance(input.source, FileSource) and input.source.static
-
-
 def _kafka(session: SparkSession, input: Input, reading: Reading, headers: bool) -> DataFrame:
     options = {**_common(reading, headers), **_range(input, reading)}
     reader: Any = session.readStream if reading.ends is None else session.read

@@ -8,7 +8,7 @@ from typing import Any
 from whorl.config.settings import Settings
 from whorl.config.spec import FileSink
 from whorl.plan.plan import Component, Delivery
-from whorl.query.action import named_topics
+from whorl.query.action import IN_BULK, named_topics
 from whorl.query.batches import Batches
 from whorl.query.compile import Compiled
 from whorl.query.read import located
@@ -22,9 +22,10 @@ def writer_of(compiled: Compiled, component: Component, kafka: Mapping[str, str]
     if component.delivery is Delivery.FILES:
         return _files(compiled, component)
     assert compiled.written is not None
-    if component.delivery is Delivery.REALTIME:
+    if compiled.by_spark(component.delivery):
+        bulk = {} if component.delivery is Delivery.REALTIME else IN_BULK
         rows = named_topics(compiled.written, compiled.topics)
-        return rows.writeStream.format("kafka").options(**kafka).outputMode("update")
+        return rows.writeStream.format("kafka").options(**bulk, **kafka).outputMode(component.mode)
     rows = batches.prepared(compiled.written)
     return rows.writeStream.foreachBatch(batches.write).outputMode(component.mode)
 
