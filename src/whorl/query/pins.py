@@ -20,6 +20,7 @@ def session_settings() -> dict[str, str]:
         f"{state}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
         f"{state}.rocksdb.changelogCheckpointing.enabled": "true",
         f"{state}.checkpointFormatVersion": "2",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",  # small enough for a socket's buffer: both sides go on working
         "spark.stage.maxConsecutiveAttempts": "1",  # a second attempt of a stage could not be told from a first
     }
 
