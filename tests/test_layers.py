@@ -52,6 +52,7 @@ OWNERS = {
     "yaml": ("whorl.config",),
     "sqlglot": ("whorl.operators.expressions", "whorl.operators.sql"),
     "fastavro": ("whorl.formats",),
+    "lmdb": ("whorl.state.disk",),
     "pandas": ("whorl.query",),
     "pyarrow": ("whorl.query",),
     "fastapi": (),

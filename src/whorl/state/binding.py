@@ -1,0 +1,69 @@
+"""Makes the states that an operator's class declares usable on one object of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from whorl.errors import PipelineError
+from whorl.state.conversion import conversion
+from whorl.state.partition import LpState
+from whorl.state.scope import Rules, Scope
+from whorl.state.states import State
+from whorl.state.table import Table
+from whorl.units import parse_duration
+
+
+def declared(operator: type) -> dict[str, State]:
+    """By name, those of the base classes first."""
+    names = {name: None for cls in reversed(operator.__mro__) for name, each in vars(cls).items() if _is_state(each)}
+    found = {name: getattr(operator, name) for name in names}
+    return {name: each for name, each in found.items() if _is_state(each)}
+
+
+def _is_state(thing: Any) -> bool:
+    return isinstance(thing, State)
+
+
+class Binding:
+    """The states of one operator object. `scope.tables = binding.tables(lp)`, kept by the host for each lp, and `scope.key = …` say
+    where they act."""
+
+    def __init__(self, operator: object, id: str) -> None:
+        self.scope = Scope()
+        self._id = id
+        self._states = declared(type(operator))
+        for at, (name, state) in enumerate(self._states.items()):
+            setattr(operator, name, state.bound(self.scope, at, rules(state, name, id)))
+
+    def tables(self, lp: LpState) -> tuple[Table, ...]:
+        return tuple(self._tables(lp))
+
+    def _tables(self, lp: LpState) -> Iterator[Table]:
+        for name, state in self._states.items():
+            yield lp.table(self._id, f"{name}{state.suffix}", event=state.ttl_time == "event")
+
+
+def rules(state: State, name: str, operator: str) -> Rules:
+    """Raises where the declaration makes no sense."""
+    if state.ttl_time not in ("processing", "event"):
+        raise _wrong(operator, name, f"ttl_time '{state.ttl_time}' is neither processing nor event")
+    if state.refresh_on_read and state.ttl is None:
+        raise _wrong(operator, name, "refresh_on_read means nothing without a ttl")
+    return Rules(operator, name, conversion(state.type), _ttl(state, name, operator), state.refresh_on_read)
+
+
+def _ttl(state: State, name: str, operator: str) -> int | None:
+    if state.ttl is None:
+        return None
+    try:
+        seconds = parse_duration(state.ttl) if isinstance(state.ttl, str) else float(state.ttl)
+    except (TypeError, ValueError) as error:
+        raise _wrong(operator, name, str(error)) from None
+    if seconds <= 0:
+        raise _wrong(operator, name, "a ttl is more than nothing")
+    return max(round(seconds * 1000), 1)
+
+
+def _wrong(operator: str, name: str, what: str) -> PipelineError:
+    return PipelineError(f"the state '{name}' of '{operator}' is declared wrongly: {what}", code="state-declared")

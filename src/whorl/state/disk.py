@@ -1,0 +1,155 @@
+"""State on disk: an LMDB environment in a folder that one process owns.
+
+Entries and the position they stand for are in one transaction. Without `durable` nothing is synced: a process that dies loses nothing, a
+machine that dies may ruin the copy, which is why a copy from before a restart of the machine is not used. The map is never written
+through memory (a full disk would be a SIGBUS), so a write that fails leaves what was there before.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import lmdb
+
+from whorl.errors import Superseded, WorldError
+from whorl.state.backend import Entry, Meta, scan_in_chunks
+from whorl.state.codec import LONGEST_KEY, short
+
+_META = b"\0meta"
+"""No entry begins with NUL, so it is the first of all."""
+_LITTLE = 16 << 20
+"""Bytes: a disk with less than this is called full."""
+
+
+class Occupied(WorldError):
+    """Another attempt owns the folder; take another one."""
+
+    code = "occupied"
+
+
+class LmdbBackend:
+    def __init__(self, folder: Path, map_size: int = 1 << 30, durable: bool = False) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._lock = _locked(folder)
+        self._open(map_size, durable)
+
+    def _open(self, map_size: int, durable: bool) -> None:
+        try:
+            self._env = lmdb.open(
+                str(self._folder), map_size=map_size, sync=durable, metasync=durable, writemap=False, max_spare_txns=2
+            )
+            self._reading = self._env.begin()
+            self._meta = self._read_meta(self._reading)
+        except lmdb.Error as error:
+            self._lock.close()
+            raise WorldError(
+                f"the local state in '{self._folder}' cannot be opened: {error}",
+                hint="delete the folder; it is rebuilt from the changelog",
+                code="state-copy",
+            ) from error
+
+    @property
+    def meta(self) -> Meta | None:
+        return self._meta
+
+    def get(self, key: bytes) -> bytes | None:
+        if len(key) < LONGEST_KEY:
+            found: bytes | None = self._reading.get(key)
+            return found
+        raw = self._reading.get(short(key))
+        return None if raw is None else _entry(short(key), raw)[1]
+
+    def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[Entry]:
+        return scan_in_chunks(self._chunk, prefix, after)
+
+    def write(self, puts: Mapping[bytes, bytes | None], meta: Meta) -> None:
+        while True:
+            self._reading.abort()
+            try:
+                self._write_once(puts, meta)
+                return
+            except lmdb.MapFullError:
+                self._env.set_mapsize(self._env.info()["map_size"] * 2)
+            except lmdb.Error as error:
+                raise self._unwritten(error) from error
+            finally:
+                self._reading = self._env.begin()
+
+    def _write_once(self, puts: Mapping[bytes, bytes | None], meta: Meta) -> None:
+        with self._env.begin(write=True) as writing:
+            stored = self._read_meta(writing)
+            if stored != self._meta:
+                raise Superseded(f"the local state in '{self._folder}' was written by another: {stored}")
+            put, delete = writing.put, writing.delete
+            for key in sorted(puts):
+                value = puts[key]
+                if value is None:
+                    delete(short(key))
+                elif len(key) < LONGEST_KEY:
+                    put(key, value)
+                else:
+                    put(short(key), _with_key(key, value))
+            put(_META, meta.encode())
+        self._meta = meta
+
+    def count(self) -> int:
+        entries: int = self._reading.stat(self._env.open_db(txn=self._reading))["entries"]
+        return entries - (self._meta is not None)
+
+    def close(self) -> None:
+        self._reading.abort()
+        self._env.close()
+        self._lock.close()
+
+    def _unwritten(self, error: Exception) -> WorldError:
+        full = shutil.disk_usage(self._folder).free < _LITTLE
+        return WorldError(
+            f"the state in '{self._folder}' cannot be written: {'the disk is full' if full else error}",
+            hint="make room on the disk; what was committed is in the changelog, nothing is lost",
+            code="state-disk",
+        )
+
+    @staticmethod
+    def _read_meta(transaction: Any) -> Meta | None:
+        raw = transaction.get(_META)
+        return None if raw is None else Meta.decode(raw)
+
+    def _chunk(self, start: bytes, behind: bool, size: int) -> list[Entry]:
+        at, entries = short(start or b"\1"), []
+        with self._reading.cursor() as cursor:
+            found = cursor.set_range(at)
+            if found and behind and cursor.key() == at:
+                found = cursor.next()
+            if found:
+                for key, raw in cursor:
+                    entries.append(_entry(key, raw))
+                    if len(entries) == size:
+                        break
+        return entries
+
+
+def _with_key(key: bytes, value: bytes) -> bytes:
+    return len(key).to_bytes(4) + key + value
+
+
+def _entry(stored: bytes, raw: bytes) -> Entry:
+    """Of a key that was too long, the whole of it lies before the value."""
+    if len(stored) < LONGEST_KEY:
+        return stored, raw
+    end = 4 + int.from_bytes(raw[:4])
+    return raw[4:end], raw[end:]
+
+
+def _locked(folder: Path) -> IO[str]:
+    file = (folder / "owner").open("a")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise Occupied(f"another process works in '{folder}'") from None
+    return file

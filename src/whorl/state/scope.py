@@ -1,0 +1,83 @@
+"""Where the states of an operator act now, and what all of them have in common.
+
+One operator object serves all logical partitions of a task. What belongs to the present one is in the `Scope`, so going to another is
+setting one attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from whorl.errors import PipelineError
+from whorl.state.table import Table
+
+
+class Scope:
+    """Where the states of one operator act now."""
+
+    __slots__ = ("key", "tables")
+
+    def __init__(self) -> None:
+        self.key: bytes | None = None
+        """None: no record and no timer is being processed."""
+        self.tables: tuple[Table, ...] = ()
+        """Of the present lp, in the order in which the states are bound."""
+
+
+class Conversion(NamedTuple):
+    """From a declared type to what can be kept, and back; None where nothing is to be done."""
+
+    kind: type | None = None
+    """A class whose own objects need no `dump`."""
+    dump: Callable[[Any], Any] | None = None
+    load: Callable[[Any], Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What was declared of a state, ready for use."""
+
+    operator: str
+    name: str
+    conversion: Conversion
+    ttl: int | None
+    """ms"""
+    refresh: bool
+
+
+class Bound:
+    __slots__ = ("_at", "_dump", "_kind", "_load", "_refresh", "_rules", "_scope", "_ttl")
+
+    def __init__(self, scope: Scope, at: int, rules: Rules) -> None:
+        self._scope, self._at, self._rules = scope, at, rules
+        self._kind, self._dump, self._load = rules.conversion
+        self._ttl = rules.ttl
+        self._refresh = rules.refresh and rules.ttl is not None
+
+    def _place(self) -> tuple[Table, bytes]:
+        scope = self._scope
+        if scope.key is None:
+            raise self._outside()
+        return scope.tables[self._at], scope.key
+
+    def _outside(self) -> PipelineError:
+        return PipelineError(
+            f"the state '{self._rules.name}' of '{self._rules.operator}' was used where there is no current key",
+            hint="use it in process or on_timer; a record with a null key has no state",
+            code="state-outside",
+        )
+
+    def _ends(self, table: Table) -> int | None:
+        return None if self._ttl is None else table.ends(self._ttl)
+
+    def _dumped(self, value: Any) -> Any:
+        try:
+            return value if self._dump is None else self._dump(value)
+        except (TypeError, ValueError) as error:
+            name = f"'{self._rules.name}' of '{self._rules.operator}'"
+            raise PipelineError(f"the state {name} cannot hold this value: {error}", code="state-value") from error
+
+    def _loaded(self, value: Any) -> Any:
+        return value if self._load is None or value is None else self._load(value)
