@@ -7,6 +7,7 @@ To know the system, read in this order:
 
     errors, schema, units       the words that all the rest is said in
     config.loader, config.spec  a pipeline file and its settings, typed, every value with its place in the file
+    state.partition             what is kept by key: tables, timers and clocks of a logical partition
     operators.operator, .chain  what an operator offers, and the one function that a component's operators become
     graph.graph, graph.check    the pipeline as data, and everything that can be wrong with it
     plan.planner, plan.naming   what is fused, what becomes a topic, and what everything is called
@@ -27,11 +28,17 @@ from whorl.errors import (
     WhorlError,
     WorldError,
 )
+from whorl.operators.keyed import Context, KeyedOperator
 from whorl.operators.record import Metadata, Record, Row
+from whorl.state.states import ListState, MapState, ValueState
 
 __all__ = [
     "CheckFailed",
+    "Context",
     "Finding",
+    "KeyedOperator",
+    "ListState",
+    "MapState",
     "Metadata",
     "OperatorFailed",
     "PipelineError",
@@ -39,6 +46,7 @@ __all__ = [
     "Retry",
     "Row",
     "UsageError",
+    "ValueState",
     "WhorlError",
     "WorldError",
 ]

@@ -110,6 +110,13 @@ class Timers:
             self.changes[entry] = GONE
             yield timer
 
+    def pending(self) -> Iterator[Timer]:
+        """All that are set, event time first, each kind in order; for looking, not for the loop."""
+        for kind, code in _CODES.items():
+            stored = (entry for entry, _ in self._backend.scan(PREFIX + code) if self.changes.get(entry) is not GONE)
+            fresh = {entry for _, entry in self._lines[kind].fresh if self.changes.get(entry) is _SET}
+            yield from map(_timer, sorted(fresh.union(stored), key=short))
+
     # -- for the lp -------------------------------------------------------------------------------------------------------------------
 
     def write_into(self, delta: MutableMapping[bytes, bytes | None]) -> None:

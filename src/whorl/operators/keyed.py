@@ -1,0 +1,145 @@
+"""Operators with state by key, as users write them:
+
+    class Alert(KeyedOperator):
+        spent = ValueState(float, ttl="1h")
+
+        def process(self, key, record, context):
+            spent = self.spent.update(lambda before: (before or 0.0) + record["amount"])
+            if spent > 1000:
+                context.emit({"account": key, "spent": spent})
+                context.timers.after("10m")
+
+        def on_timer(self, key, time, context):
+            self.spent.clear()
+
+One object serves all keys of a task, so what belongs to a key is kept in a state, never in an attribute. What `process` or `on_timer`
+emits, writes and sets is there whole, or, if it raises, not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from whorl.errors import PipelineError
+from whorl.operators.record import Metadata, Record, Row
+from whorl.state.partition import LpState
+from whorl.state.times import UNKNOWN
+
+Clock = Literal["event", "processing"]
+Emitted = tuple[str, Row, Metadata]
+"""The output's name ('' where there is one alone), the row, and what it leaves with."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MS = timedelta(milliseconds=1)
+
+
+class KeyedOperator:
+    """Base of operators with state. States are class attributes: `ValueState`, `ListState`, `MapState`."""
+
+    def open(self, context: Context) -> None:
+        """Once in each task, before the first record. There is no key yet."""
+
+    def process(self, key: Any, record: Row, context: Context) -> None:
+        raise NotImplementedError(f"'{type(self).__qualname__}' has no method 'process(self, key, record, context)'")
+
+    def on_timer(self, key: Any, time: datetime, context: Context) -> None:
+        """A timer that `process` has set is due; `time` is the one it was set for."""
+
+    def close(self) -> None:
+        """When the task ends in good order."""
+
+
+class Timers:
+    """Those of the current key. Each fires once, in order of time, also after a restart; one set twice for the same time is one."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def at(self, time: datetime | float, clock: Clock = "event") -> None:
+        """A number is seconds since 1970. In event time it fires when the watermark reaches it."""
+        self._context._set(clock, _ms(time))
+
+    def after(self, delay: str | float | timedelta) -> None:
+        """So long from now, in processing time: "10m", seconds, or a timedelta."""
+        self._context._set_after(delay)
+
+    def cancel(self, time: datetime | float, clock: Clock = "event") -> None:
+        """Also one that was never set."""
+        self._context._cancel(clock, _ms(time))
+
+
+class Context:
+    """What an operator knows of the present, and how its rows leave."""
+
+    __slots__ = ("_emitted", "_id", "_key", "_lp", "_seconds", "metadata", "timers")
+
+    _lp: LpState
+
+    def __init__(self, id: str, seconds: Callable[[str], float]) -> None:
+        """`seconds`: of a duration as people write it."""
+        self._id, self._seconds = id, seconds
+        self._key: bytes | None = None
+        self._emitted: list[Emitted] = []
+        self.metadata: Metadata
+        """Key, headers, time and place of the record; in `on_timer` of the timer: no topic, and its own time."""
+        self.timers = Timers(self)
+
+    def emit(self, record: Row | Record, to: str = "") -> None:
+        """A row leaves, with key, headers and time of the record; `Record` says others. `to` names one of several outputs."""
+        metadata = self.metadata
+        if record.__class__ is not dict:
+            record, metadata = _taken_apart(record, metadata)
+        self._emitted.append((to, record, metadata))
+
+    @property
+    def now(self) -> datetime:
+        """Processing time: the same for all records that are processed together, and never before what it was."""
+        return moment(self._lp.clocks.clock)
+
+    @property
+    def watermark(self) -> datetime | None:
+        """Event time that is complete, as far as the sources' delay says; None where there is none yet."""
+        watermark = self._lp.clocks.watermark
+        return None if watermark == UNKNOWN else moment(watermark)
+
+    def _set(self, clock: Clock, time: int) -> None:
+        self._lp.timers.at(self._id, self._current(), time, clock)
+
+    def _set_after(self, delay: str | float | timedelta) -> None:
+        seconds = self._seconds(delay) if isinstance(delay, str) else delay
+        delta = seconds if isinstance(seconds, timedelta) else timedelta(seconds=seconds)
+        self._set("processing", self._lp.clocks.clock + max(delta // _MS, 0))
+
+    def _cancel(self, clock: Clock, time: int) -> None:
+        self._lp.timers.cancel(self._id, self._current(), time, clock)
+
+    def _current(self) -> bytes:
+        if self._key is None:
+            raise PipelineError(
+                f"'{self._id}' used a timer where there is no current key",
+                hint="use timers in process or on_timer",
+                code="state-outside",
+            )
+        return self._key
+
+
+def moment(ms: int) -> datetime:
+    return _EPOCH + ms * _MS
+
+
+def _ms(time: datetime | float) -> int:
+    if not isinstance(time, datetime):
+        return round(time * 1000)
+    aware = time.replace(tzinfo=UTC) if time.tzinfo is None else time
+    return (aware - _EPOCH) // _MS
+
+
+def _taken_apart(record: Any, metadata: Metadata) -> tuple[Row, Metadata]:
+    if isinstance(record, Record):
+        metadata, record = record.metadata(metadata), record.value
+    if not isinstance(record, dict):
+        raise TypeError(f"emit takes a dict or a Record, not {type(record).__name__}")
+    return record, metadata

@@ -1,0 +1,100 @@
+"""What a host runs of an operator with state: in one logical partition at a time, one record or timer after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from whorl.operators.keyed import Context, Emitted, KeyedOperator, moment
+from whorl.operators.record import Metadata, Row
+from whorl.state.binding import Binding
+from whorl.state.partition import LpState
+from whorl.state.table import Table
+from whorl.state.timers import Timer
+from whorl.units import parse_duration
+
+
+class KeyedStep:
+    """What a host runs of one operator: `enter` says in which logical partition, then records and timers of that one."""
+
+    def __init__(self, operator: KeyedOperator, id: str, key_of: Callable[[bytes], Any]) -> None:
+        self.id = id
+        self._operator, self._key_of = operator, key_of
+        self._binding = Binding(operator, id)
+        self._scope, self._context = self._binding.scope, Context(id, parse_duration)
+        self._tables: dict[LpState, tuple[Table, ...]] = {}
+
+    def open(self) -> None:
+        self._operator.open(self._context)
+
+    def close(self) -> None:
+        self._operator.close()
+
+    def enter(self, lp: LpState) -> None:
+        if lp not in self._tables:
+            self._tables[lp] = self._binding.tables(lp)
+        self._scope.tables = self._tables[lp]
+        self._context._lp = lp
+
+    def process(self, row: Row, metadata: Metadata) -> list[Emitted]:
+        """One record. What it wrote is kept or undone by the host, together with what other operators did with it."""
+        key = metadata.key
+        if key is None:
+            raise ValueError("the record has no key, and what is kept here is kept by key")
+        context = self._context
+        context.metadata, context._emitted = metadata, []
+        self._scope.key = context._key = key
+        try:
+            self._operator.process(self._key_of(key), row, context)
+        finally:
+            self._scope.key = context._key = None
+        return context._emitted
+
+    def fire(self, timer: Timer) -> list[Emitted]:
+        """One timer that was taken."""
+        message = TimerMessage(timer.key, timer.time)
+        context = self._context
+        context.metadata, context._emitted = Metadata(message, timer.key), []
+        with self.at(timer.key):
+            self._operator.on_timer(self._key_of(timer.key), moment(timer.time), context)
+        return context._emitted
+
+    @contextmanager
+    def at(self, key: bytes) -> Iterator[None]:
+        """States and timers are those of this key inside."""
+        self._scope.key = self._context._key = key
+        try:
+            yield
+        finally:
+            self._scope.key = self._context._key = None
+
+
+class TimerMessage:
+    """Stands for the record where there is none: what a timer emits has its key and its time."""
+
+    __slots__ = ("_key", "_time")
+
+    def __init__(self, key: bytes, time: int) -> None:
+        self._key, self._time = key, time
+
+    def topic(self) -> str | None:
+        return None
+
+    def partition(self) -> int | None:
+        return None
+
+    def offset(self) -> int | None:
+        return None
+
+    def key(self) -> bytes | None:
+        return self._key
+
+    def value(self) -> bytes | None:
+        return None
+
+    def headers(self) -> None:
+        return None
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, self._time

@@ -1,0 +1,205 @@
+"""Operators with state, on the harness that users test theirs with."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from whorl import Context, KeyedOperator, ListState, MapState, PipelineError, Record, Row, UsageError, ValueState
+from whorl.testing import OperatorHarness
+
+NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
+
+
+class Spending(KeyedOperator):
+    """The running total; a bill ten minutes after the first payment."""
+
+    total = ValueState(float)
+    notes = ListState(str)
+    by_shop = MapState(str, float)
+
+    def process(self, key: str, record: Row, context: Context) -> None:
+        before = self.total.get()
+        total = self.total.update(lambda total: (total or 0.0) + record["amount"])
+        self.notes.append(record["note"])
+        self.by_shop[record["shop"]] = self.by_shop.get(record["shop"], 0.0) + record["amount"]
+        context.emit({"who": key, "total": total})
+        if before is None:
+            context.timers.after("10m")
+        if record["amount"] < 0:
+            raise ValueError("no negative payments")
+
+    def on_timer(self, key: str, time: datetime, context: Context) -> None:
+        context.emit(Record({"who": key, "bill": self.total.get(), "notes": self.notes.get()}, key="bills"), to="bills")
+        self.total.clear()
+        self.notes.clear()
+
+
+def paid(amount: float, shop: str = "s", note: str = "n") -> Row:
+    return {"amount": amount, "shop": shop, "note": note}
+
+
+def test_state_by_key() -> None:
+    harness = OperatorHarness(Spending)
+    assert harness.send("a", paid(1.5)) == [{"who": "a", "total": 1.5}]
+    assert harness.send("b", paid(2.0)) == [{"who": "b", "total": 2.0}]
+    assert harness.send("a", paid(1.0, "t", "m")) == [{"who": "a", "total": 2.5}]
+    assert harness.state("a", "notes") == ["n", "m"]
+    assert harness.state("a", "by_shop") == {"s": 1.5, "t": 1.0}
+    assert harness.state("c", "total") is None
+
+
+def test_a_record_that_fails_leaves_no_trace() -> None:
+    harness = OperatorHarness(Spending)
+    with pytest.raises(ValueError, match="no negative payments"):
+        harness.send("a", paid(-1.0))
+    assert harness.rows == [] and harness.timers() == []
+    assert (harness.state("a", "total"), harness.state("a", "notes"), harness.state("a", "by_shop")) == (None, [], {})
+
+
+def test_a_timer_fires_once_and_its_rows_have_an_output_and_a_key_of_their_own() -> None:
+    harness = OperatorHarness(Spending)
+    harness.send("a", paid(1.5))
+    ((key, due),) = harness.timers()
+    assert (key, due - harness_now(harness)) == ("a", timedelta(minutes=10))
+    assert harness.pass_time("9m") == []
+    assert harness.pass_time("1m") == [{"who": "a", "bill": 1.5, "notes": ["n"]}]
+    to, _, metadata = harness.emitted[-1]
+    assert (to, metadata.key, metadata.timestamp) == ("bills", b"bills", round(due.timestamp() * 1000))
+    assert harness.pass_time("1h") == [] and harness.timers() == []
+
+
+def harness_now(harness: OperatorHarness) -> datetime:
+    return datetime.fromtimestamp(harness.clock(), UTC)
+
+
+class Windows(KeyedOperator):
+    """Sums by minute of event time."""
+
+    sums = MapState(int, int)
+
+    def process(self, key: str, record: Row, context: Context) -> None:
+        minute = record["at"].replace(second=0) + timedelta(minutes=1)
+        index = round(minute.timestamp())
+        self.sums[index] = self.sums.get(index, 0) + record["n"]
+        context.timers.at(minute)
+        if record.get("cancel"):
+            context.timers.cancel(minute)
+
+    def on_timer(self, key: str, time: datetime, context: Context) -> None:
+        assert context.watermark is not None and context.watermark >= time
+        context.emit({"key": key, "until": time, "sum": self.sums[round(time.timestamp())]})
+        del self.sums[round(time.timestamp())]
+
+
+def test_event_time() -> None:
+    harness = OperatorHarness(Windows)
+    at = [NOON + timedelta(seconds=seconds) for seconds in (5, 30, 59, 61)]
+    for moment in at[:3]:
+        assert harness.send("k", {"n": 1, "at": moment}, at=moment) == []
+    closed = [{"key": "k", "until": NOON + timedelta(minutes=1), "sum": 3}]
+    assert harness.send("other", {"n": 5, "at": at[3]}, at=at[3]) == closed
+    assert harness.watermark(NOON + timedelta(minutes=5)) == [
+        {"key": "other", "until": NOON + timedelta(minutes=2), "sum": 5}
+    ]
+    assert harness.state("other", "sums") == {}
+
+
+def test_a_cancelled_timer_does_not_fire() -> None:
+    harness = OperatorHarness(Windows)
+    harness.send("k", {"n": 1, "at": NOON, "cancel": True}, at=NOON)
+    assert harness.timers() == [] and harness.watermark(NOON + timedelta(hours=1)) == []
+
+
+@pytest.mark.parametrize("committed", range(7))
+@pytest.mark.parametrize("crashed", range(7))
+def test_a_crash_at_any_record_changes_nothing(committed: int, crashed: int) -> None:
+    """Rows, states and timers are as without it, wherever the commit and the crash fall."""
+
+    def life(crashing: bool) -> OperatorHarness:
+        harness = OperatorHarness(Spending)
+        actions: list[Any] = [
+            lambda: harness.send("a", paid(1.0)),
+            lambda: harness.pass_time("5m"),
+            lambda: harness.send("b", paid(2.0, "t")),
+            lambda: harness.pass_time("6m"),
+            lambda: harness.send("a", paid(3.0)),
+            lambda: harness.pass_time("5m"),
+            lambda: harness.send("a", paid(4.0, "t")),
+        ]
+        for number, act in enumerate(actions):
+            act()
+            if number == committed:
+                harness.commit()
+            if crashing and number == crashed:
+                harness.crash()
+        return harness
+
+    once, again = life(crashing=False), life(crashing=True)
+    assert again.rows == once.rows
+    assert again.timers() == once.timers()
+    for key in ("a", "b"):
+        for name in ("total", "notes", "by_shop"):
+            assert again.state(key, name) == once.state(key, name)
+
+
+def test_what_is_in_an_attribute_is_lost_in_a_crash() -> None:
+    class Forgetful(KeyedOperator):
+        def open(self, context: Context) -> None:
+            self.count = 0
+
+        def process(self, key: str, record: Row, context: Context) -> None:
+            self.count += 1
+            context.emit({"count": self.count})
+
+    harness = OperatorHarness(Forgetful)
+    harness.send("k", {})
+    harness.commit()
+    harness.crash()
+    assert harness.send("k", {}) == [{"count": 1}]
+
+
+class Wrong(KeyedOperator):
+    value = ValueState(int)
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def open(self, context: Context) -> None:
+        if self.how == "state in open":
+            self.value.get()
+        if self.how == "timer in open":
+            context.timers.after("1s")
+
+    def process(self, key: str, record: Row, context: Context) -> None:
+        if self.how == "emit":
+            context.emit("text")  # type: ignore[arg-type]
+        self.value.set("text")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("how", "error", "words"),
+    [
+        ("state in open", PipelineError, "the state 'value' of 'operator' was used where there is no current key"),
+        ("timer in open", PipelineError, "'operator' used a timer where there is no current key"),
+        ("emit", TypeError, "emit takes a dict or a Record, not str"),
+        ("type", PipelineError, "it is declared as 'int' and was given 'text'"),
+    ],
+)
+def test_misuse_is_told(how: str, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        OperatorHarness(lambda: Wrong(how)).send("k", {})
+
+
+def test_a_record_without_a_key_and_a_state_that_is_not_there() -> None:
+    harness = OperatorHarness(Spending, key_of=lambda key: int(key))
+    with pytest.raises(UsageError, match="has no state 'sum'"):
+        harness.state("k", "sum")
+    assert harness.send(7, paid(1.0)) == [{"who": 7, "total": 1.0}]
+
+
+def test_an_operator_without_process() -> None:
+    with pytest.raises(NotImplementedError, match="has no method 'process"):
+        OperatorHarness(KeyedOperator).send("k", {})
