@@ -25,7 +25,7 @@ class Spending(KeyedOperator):
         total = self.total.update(lambda total: (total or 0.0) + record["amount"])
         self.notes.append(record["note"])
         self.by_shop[record["shop"]] = self.by_shop.get(record["shop"], 0.0) + record["amount"]
-        context.emit({"who": key, "total": total})
+        context.emit({"who": key, "total": total}, to="totals")
         if before is None:
             context.timers.after("10m")
         if record["amount"] < 0:
@@ -37,12 +37,16 @@ class Spending(KeyedOperator):
         self.notes.clear()
 
 
+def spending(**options: Any) -> OperatorHarness:
+    return OperatorHarness(Spending, outputs=("totals", "bills"), **options)
+
+
 def paid(amount: float, shop: str = "s", note: str = "n") -> Row:
     return {"amount": amount, "shop": shop, "note": note}
 
 
 def test_state_by_key() -> None:
-    harness = OperatorHarness(Spending)
+    harness = spending()
     assert harness.send("a", paid(1.5)) == [{"who": "a", "total": 1.5}]
     assert harness.send("b", paid(2.0)) == [{"who": "b", "total": 2.0}]
     assert harness.send("a", paid(1.0, "t", "m")) == [{"who": "a", "total": 2.5}]
@@ -52,7 +56,7 @@ def test_state_by_key() -> None:
 
 
 def test_a_record_that_fails_leaves_no_trace() -> None:
-    harness = OperatorHarness(Spending)
+    harness = spending()
     with pytest.raises(ValueError, match="no negative payments"):
         harness.send("a", paid(-1.0))
     assert harness.rows == [] and harness.timers() == []
@@ -60,7 +64,7 @@ def test_a_record_that_fails_leaves_no_trace() -> None:
 
 
 def test_a_timer_fires_once_and_its_rows_have_an_output_and_a_key_of_their_own() -> None:
-    harness = OperatorHarness(Spending)
+    harness = spending()
     harness.send("a", paid(1.5))
     ((key, due),) = harness.timers()
     assert (key, due - harness_now(harness)) == ("a", timedelta(minutes=10))
@@ -119,7 +123,7 @@ def test_a_crash_at_any_record_changes_nothing(committed: int, crashed: int) -> 
     """Rows, states and timers are as without it, wherever the commit and the crash fall."""
 
     def life(crashing: bool) -> OperatorHarness:
-        harness = OperatorHarness(Spending)
+        harness = spending()
         actions: list[Any] = [
             lambda: harness.send("a", paid(1.0)),
             lambda: harness.pass_time("5m"),
@@ -174,6 +178,8 @@ class Wrong(KeyedOperator):
             context.timers.after("1s")
 
     def process(self, key: str, record: Row, context: Context) -> None:
+        if self.how == "output":
+            context.emit({}, to="other")
         if self.how == "emit":
             context.emit("text")  # type: ignore[arg-type]
         self.value.set("text")  # type: ignore[arg-type]
@@ -185,6 +191,7 @@ class Wrong(KeyedOperator):
         ("state in open", PipelineError, "the state 'value' of 'operator' was used where there is no current key"),
         ("timer in open", PipelineError, "'operator' used a timer where there is no current key"),
         ("emit", TypeError, "emit takes a dict or a Record, not str"),
+        ("output", ValueError, "emit to 'other': the operator has one output"),
         ("type", PipelineError, "it is declared as 'int' and was given 'text'"),
     ],
 )
@@ -194,7 +201,7 @@ def test_misuse_is_told(how: str, error: type[Exception], words: str) -> None:
 
 
 def test_a_record_without_a_key_and_a_state_that_is_not_there() -> None:
-    harness = OperatorHarness(Spending, key_of=lambda key: int(key))
+    harness = spending(key_of=lambda key: int(key))
     with pytest.raises(UsageError, match="has no state 'sum'"):
         harness.state("k", "sum")
     assert harness.send(7, paid(1.0)) == [{"who": 7, "total": 1.0}]

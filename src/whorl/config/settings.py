@@ -16,7 +16,7 @@ from whorl.config.tree import Path, Tree, empty, merge
 from whorl.config.validation import Problem, validate
 from whorl.errors import Finding, Location
 from whorl.operators.operator import Options
-from whorl.units import Duration, format_duration, parse_duration
+from whorl.units import Duration, Size, format_duration, parse_duration
 
 SET = "--set "
 
@@ -45,6 +45,19 @@ class Restart(Options):
     delay: Duration = Field(default=1.0, description="the wait before the first restart")
     max_delay: Duration = Field(default=30.0, description="the longest wait of exponential")
     window: Duration = Field(default=600.0, description="failures longer ago than this no longer count")
+
+
+class StateSettings(Options):
+    """Where tasks keep the state of operators. The truth is the changelog in Kafka; this is a copy to be fast and to start soon."""
+
+    backend: Literal["memory", "disk"] = Field(
+        default="disk", description="memory: all of it in each task's memory; disk: LMDB, for more than fits there"
+    )
+    dir: str | None = Field(
+        default=None,
+        description="folder of the local copies, a persistent volume if you like; without it a temporary one",
+    )
+    memory: Size = Field(default=64 << 20, ge=1, description="of each task, for values that are used often (disk)")
 
 
 class Settings(Options):
@@ -104,6 +117,7 @@ class Settings(Options):
     dead_letter_topic: str | None = Field(default=None, description="where bad records go; without it NAME.dead")
     create_topics: bool = Field(default=True, description="source and sink topics that are missing are created")
     partitions: int = Field(default=4, ge=1, description="of source and sink topics that Whorl creates")
+    state: StateSettings = Field(default_factory=StateSettings, description="where tasks keep state")
     restart: Restart = Field(default_factory=Restart, description="what follows the failure of a task")
     master: str = Field(
         default="local", description="where Spark runs: local (as many threads as needed), local[n], spark://host:port"

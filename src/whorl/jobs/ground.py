@@ -82,7 +82,9 @@ def _survey_component(plan: Plan, component: Component, ground: Ground, registra
             _outside(plan, output.topic, f"sink '{output.id}'", ground)
         else:
             keep = {"retention.ms": _HOUR} if output.kind is OutputKind.VIEW else {}
-            _want(ground, TopicWanted(output.topic, lps, {**_INTERNAL, **keep}))
+            # All topics that are sorted by a key have the same number, so that a key is in the same lp whatever way it came.
+            count = plan.settings.partitions if output.key else lps
+            _want(ground, TopicWanted(output.topic, count, {**_INTERNAL, **keep}))
 
 
 def _topics_of(plan: Plan, component: Component, input: Input, ground: Ground) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -33,6 +33,18 @@ def read_to_end(
     try:
         consumer.assign(wanted)
         yield from _until_ends(consumer, {(tp.topic, tp.partition) for tp in wanted}, timeout, past_open)
+    finally:
+        consumer.close()
+
+
+def read_on(clients: Clients, starts: Mapping[tuple[str, int], int], timeout: float = 60.0) -> Iterator[Any]:
+    """As `read_to_end`, from these positions on."""
+    if not starts:
+        return
+    consumer = clients.consumer(**{"auto.offset.reset": "earliest", "isolation.level": "read_committed"})
+    try:
+        consumer.assign([TopicPartition(*place, start) for place, start in starts.items()])
+        yield from _until_ends(consumer, set(starts), timeout)
     finally:
         consumer.close()
 

@@ -15,10 +15,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from whorl.errors import WhorlError
+from whorl.operators.keyed import Emitted
+from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.operator import OperatorType, Shape, Step
 from whorl.operators.places import user_place
 from whorl.operators.record import Metadata, Record, Row
 from whorl.schema import Schema
+from whorl.state.timers import Timer
 
 Emit = Callable[[Row, Metadata], None]
 _INDENT = "    "
@@ -96,10 +99,14 @@ class Chain:
         operators = {node.id: node for node in nodes if node.operator is not None}
         order = _order(operators, edges)
         self._steps = {id: _made(operators[id]) for id in order}
+        self.keyed = {id: step.keyed(id) for id, step in self._steps.items() if step.keyed}
+        """The operators with state, by id."""
+        self._steps |= {id: _with_state(self._steps[id], keyed) for id, keyed in self.keyed.items()}
         self._bulks = {id: Bulk(id, step.call) for id, step in self._steps.items() if step.shape is Shape.BULK}
         self._writer = _Writer(self._steps, edges, emitters, self._bulks)
         for id, bulk in self._bulks.items():
             bulk.next = self._writer.downstream(id)
+        self._emitted = {id: self._writer.emitted(id) for id in self.keyed}
 
     @property
     def has_bulk(self) -> bool:
@@ -108,6 +115,13 @@ class Chain:
     def entry(self, source: str) -> Emit:
         """What to call with every row of this source."""
         return self._writer.downstream(source)
+
+    def fire(self, timer: Timer) -> None:
+        """What an operator does when its timer is due, and all that follows. Of an operator that is no more, nothing."""
+        step = self.keyed.get(timer.operator)
+        if step is not None:
+            emitted = _attributed(timer.operator, lambda: step.fire(timer))
+            self._emitted[timer.operator](emitted, None)
 
     def flush(self) -> None:
         """Runs what waits for bulk steps, in the order of the graph, and passes the results on."""
@@ -191,6 +205,10 @@ def _made(node: ChainNode) -> Step:
         raise StepFailed(node.id, error) from error
 
 
+def _with_state(step: Step, keyed: KeyedStep) -> Step:
+    return replace(step, call=keyed.process, open=keyed.open, close=keyed.close)
+
+
 def _order(operators: Mapping[str, Any], edges: Sequence[tuple[str, str, str]]) -> list[str]:
     """Operators so that every edge goes forward; as given among equals."""
     waiting = {id: sum(target == id and source in operators for source, target, _ in edges) for id in operators}
@@ -218,10 +236,10 @@ class _Names:
 
 
 def _given(shape: Shape, names: _Names) -> str:
-    if shape not in (Shape.CALL, Shape.EACH):
+    if shape not in (Shape.CALL, Shape.EACH, Shape.KEYED):
         return names.row
     row = f"{names.row}.copy()" if names.shared else names.row
-    return f"{row}, {names.metadata}" if shape is Shape.EACH else row
+    return row if shape is Shape.CALL else f"{row}, {names.metadata}"
 
 
 class _Writer:
@@ -246,6 +264,19 @@ class _Writer:
         """Everything that follows a source or step."""
         function: Emit = self._scope[self._function(self._out(source), source)]
         return function
+
+    def emitted(self, id: str) -> Callable[[list[Emitted], None], None]:
+        """What follows all that an operator with state has emitted."""
+        function: Callable[[list[Emitted], None], None] = self._scope[self._after_state(id)]
+        return function
+
+    def _after_state(self, id: str) -> str:
+        key = ("emitted", id)
+        if key not in self._names:
+            lines = [f"{_INDENT}for output, each, its in row:"]
+            lines += self._branches(self._out(id), "output", _Names("each", "its"), 2) or [f"{_INDENT * 2}pass"]
+            self._names[key] = self._define(lines)
+        return self._names[key]
 
     def _out(self, id: str) -> list[tuple[str, str]]:
         return [(target, output) for source, target, output in self._edges if source == id]
@@ -311,6 +342,8 @@ class _Writer:
         if shape is Shape.KEY:
             keyed = f"{pad}{result} = {names.metadata}.with_key({result})"
             return [*lines, keyed, *self._fan(targets, replace(names, metadata=result), depth)]
+        if shape is Shape.KEYED:
+            return [*lines, f"{pad}if {result}:", f"{pad}    {self._after_state(id)}({result}, None)"]
         if shape is Shape.BRANCH:
             return lines + self._branches(targets, result, names, depth)
         return lines + self._results(id, result, names.metadata, depth)

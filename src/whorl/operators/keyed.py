@@ -18,7 +18,7 @@ emits, writes and sets is there whole, or, if it raises, not at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -74,13 +74,14 @@ class Timers:
 class Context:
     """What an operator knows of the present, and how its rows leave."""
 
-    __slots__ = ("_emitted", "_id", "_key", "_lp", "_seconds", "metadata", "timers")
+    __slots__ = ("_emitted", "_id", "_key", "_lp", "_outputs", "_seconds", "metadata", "timers")
 
     _lp: LpState
 
-    def __init__(self, id: str, seconds: Callable[[str], float]) -> None:
-        """`seconds`: of a duration as people write it."""
+    def __init__(self, id: str, outputs: Collection[str], seconds: Callable[[str], float]) -> None:
+        """`outputs`: their names; none where it has one alone. `seconds`: of a duration as people write it."""
         self._id, self._seconds = id, seconds
+        self._outputs = frozenset(outputs or ("",))
         self._key: bytes | None = None
         self._emitted: list[Emitted] = []
         self.metadata: Metadata
@@ -90,6 +91,8 @@ class Context:
     def emit(self, record: Row | Record, to: str = "") -> None:
         """A row leaves, with key, headers and time of the record; `Record` says others. `to` names one of several outputs."""
         metadata = self.metadata
+        if to not in self._outputs:
+            raise _no_output(to, self._outputs)
         if record.__class__ is not dict:
             record, metadata = _taken_apart(record, metadata)
         self._emitted.append((to, record, metadata))
@@ -135,6 +138,12 @@ def _ms(time: datetime | float) -> int:
         return round(time * 1000)
     aware = time.replace(tzinfo=UTC) if time.tzinfo is None else time
     return (aware - _EPOCH) // _MS
+
+
+def _no_output(to: str, outputs: frozenset[str]) -> ValueError:
+    if outputs == {""}:
+        return ValueError(f"emit to '{to}': the operator has one output; name several with `outputs: [...]`")
+    return ValueError(f"emit to '{to}': the outputs are {', '.join(sorted(outputs))}")
 
 
 def _taken_apart(record: Any, metadata: Metadata) -> tuple[Row, Metadata]:

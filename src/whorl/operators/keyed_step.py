@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,11 +18,13 @@ from whorl.units import parse_duration
 class KeyedStep:
     """What a host runs of one operator: `enter` says in which logical partition, then records and timers of that one."""
 
-    def __init__(self, operator: KeyedOperator, id: str, key_of: Callable[[bytes], Any]) -> None:
+    def __init__(
+        self, operator: KeyedOperator, id: str, key_of: Callable[[bytes], Any], outputs: Collection[str] = ()
+    ) -> None:
         self.id = id
         self._operator, self._key_of = operator, key_of
         self._binding = Binding(operator, id)
-        self._scope, self._context = self._binding.scope, Context(id, parse_duration)
+        self._scope, self._context = self._binding.scope, Context(id, outputs, parse_duration)
         self._tables: dict[LpState, tuple[Table, ...]] = {}
 
     def open(self) -> None:

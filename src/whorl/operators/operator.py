@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.native import Native
 from whorl.schema import Schema
 from whorl.units import Duration
@@ -32,6 +33,7 @@ class Shape(Enum):
     CALL = "call"  # call(row) -> None | row | Record | iterable of rows and Records
     EACH = "each"  # call(row, metadata) -> the same
     BULK = "bulk"  # call([row], [metadata]) -> one such result for each row
+    KEYED = "keyed"  # has state by key; `keyed` makes what is called
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class Step:
     call: Callable[..., Any]
     open: Callable[[], None] | None = None
     close: Callable[[], None] | None = None
+    keyed: Callable[[str], KeyedStep] | None = None
+    """Of an operator with state: by its id, which names what it keeps."""
 
 
 class Options(BaseModel):
@@ -94,6 +98,8 @@ class OperatorType(ABC):
     """Whether it reads the row at all; where nothing does, records pass undecoded."""
     changes_key: ClassVar[bool] = False
     """Whether a record may leave with another key."""
+    keeps_record: ClassVar[bool] = False
+    """Whether what leaves it are records as they came: some may be missing, none is changed."""
     in_tasks: ClassVar[bool] = True
     """Whether it has a step; what has none runs in a query alone."""
     upstreams: tuple[Upstream, ...] = ()
@@ -122,6 +128,10 @@ class OperatorType(ABC):
 
     def outputs(self) -> tuple[str, ...]:
         """Names of its outputs where it has more than the one; `from: id.name` reads one."""
+        return ()
+
+    def keyed_by(self) -> tuple[str, ...]:
+        """The columns by which it keeps state: all rows with the same values there come to the same task, in order. None: it keeps none."""
         return ()
 
     def expressions(self) -> Iterable[tuple[tuple[str | int, ...], str]]:

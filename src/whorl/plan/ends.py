@@ -8,6 +8,7 @@ from __future__ import annotations
 from whorl.config.spec import FileSink, KafkaSink, KafkaSource, SinkOptions, SourceOptions
 from whorl.formats import FormatOptions, parse_format
 from whorl.graph.graph import Edge, Node, StreamGraph
+from whorl.operators.operator import OperatorType
 from whorl.plan import naming
 from whorl.plan.plan import Host, Input, Output, OutputKind
 from whorl.plan.queries import edge_watermark, own_watermark
@@ -17,22 +18,26 @@ ROWS = parse_format("rows")
 JSON = parse_format("json")
 
 
-def source_input(node: Node, host: Host) -> Input:
+def source_input(node: Node, timed: bool) -> Input:
+    """`timed`: whether somebody in the component goes by event time."""
     source = node.what
     assert isinstance(source, SourceOptions)
     format = source.format if isinstance(source, KafkaSource) else ROWS
-    watermark = own_watermark(node) if host is Host.QUERY else None
+    watermark = own_watermark(node) if timed else None
     return Input(node.id, source, "", format, node.schema, node.on_error, watermark=watermark)
 
 
-def edge_input(graph: StreamGraph, edge: Edge, topic: str, format: FormatOptions, host: Host) -> Input:
+def edge_input(graph: StreamGraph, edge: Edge, topic: str, format: FormatOptions, timed: bool) -> Input:
     source, target = graph.nodes[edge.source], graph.nodes[edge.target]
-    watermark = edge_watermark(graph, edge) if host is Host.QUERY else None
+    watermark = edge_watermark(graph, edge) if timed else None
     return Input(topic, None, topic, format, source.schema, target.on_error, watermark=watermark)
 
 
 def edge_output(graph: StreamGraph, edge: Edge, topic: str, format: FormatOptions, keyed: bool) -> Output:
-    return Output(topic, OutputKind.EDGE, topic, format, graph.nodes[edge.source].schema, keyed=keyed)
+    """Before an operator with state, the records are sorted by its key."""
+    target, schema = graph.nodes[edge.target].what, graph.nodes[edge.source].schema
+    key = target.keyed_by() if isinstance(target, OperatorType) else ()
+    return Output(topic, OutputKind.EDGE, topic, format, schema, key, keyed=keyed or bool(key))
 
 
 def edge_format(schema: Schema | None, in_query: bool) -> FormatOptions:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from whorl.config.settings import Settings
-from whorl.config.spec import SourceOptions
+from whorl.config.spec import KafkaSource, SourceOptions
 from whorl.graph.graph import Edge, Kind, Node, StreamGraph
+from whorl.operators.operator import OperatorType
 from whorl.plan.hosts import Hosted, is_file, reader_of, why_there
 from whorl.plan.plan import Host, Mode
 
@@ -83,6 +84,8 @@ class Fusing:
         (_, one), (_, other) = self.ends[edge]
         if one is not other:
             return f"{self._why(ends[0], one)}; {self._why(ends[1], other)}"
+        if reason := self._not_keyed(edge):
+            return reason
         if not self._is_inner(edge):
             return ""
         if edge.topic:
@@ -91,6 +94,26 @@ class Fusing:
         if alone:
             return f"'{alone}' has isolate: true"
         return "edges: topics" if self.settings.edges == "topics" else ""
+
+    def _not_keyed(self, edge: Edge) -> str:
+        """Why the records of an edge must be sorted by key before an operator with state."""
+        target = self.graph.nodes[edge.target]
+        key = target.what.keyed_by() if isinstance(target.what, OperatorType) else ()
+        if not key or self.hosted[target.id].host is not Host.TASKS:
+            return ""
+        alone = len(self.graph.into(edge.target)) == 1
+        if alone and key == self._key_of(self.graph.nodes[edge.source]):
+            return ""
+        return f"'{target.id}' keeps state by {', '.join(key)}"
+
+    def _key_of(self, node: Node) -> tuple[str, ...]:
+        """The columns that are a record's key when it leaves this node and came straight from a topic; none where that is not known."""
+        if isinstance(node.what, KafkaSource):
+            return node.what.key if node.what.topic else ()
+        edges = self.graph.into(node.id)
+        if not isinstance(node.what, OperatorType) or not node.what.keeps_record or len(edges) != 1:
+            return ()
+        return self._key_of(self.graph.nodes[edges[0].source])
 
     def _why(self, node: Node, host: Host) -> str:
         return self.hosted[node.id].why if node.id in self.hosted else why_there(node, host)

@@ -66,7 +66,7 @@ class Input:
     raw: bool = False
     """Nothing in the component looks into the value: it passes as bytes."""
     watermark: Watermark | None = None
-    """Of a query component: how late rows may be."""
+    """Where the component goes by event time: how late rows may be."""
 
     @property
     def is_static(self) -> bool:

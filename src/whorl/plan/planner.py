@@ -82,9 +82,10 @@ class Draft:
 
     def _inputs(self, share: Share) -> list[Input]:
         sources = [node for node in share.nodes if node.kind is Kind.SOURCE]
-        inputs = [source_input(node, share.host) for node in sources]
-        graph, host = self.fusing.graph, share.host
-        return inputs + [edge_input(graph, e, self._topic(e), self._format(e), host) for e in share.arriving]
+        timed = share.host is Host.QUERY or any(map(_keeps_state, share.nodes))
+        inputs = [source_input(node, timed) for node in sources]
+        graph = self.fusing.graph
+        return inputs + [edge_input(graph, e, self._topic(e), self._format(e), timed) for e in share.arriving]
 
     def _outputs(self, share: Share, placed: Sequence[Placed]) -> list[Output]:
         graph = self.fusing.graph
@@ -125,6 +126,10 @@ def _id(share: Share, taken: Collection[str]) -> str:
 
 def _is_operator(node: Node) -> bool:
     return node.kind is Kind.OPERATOR
+
+
+def _keeps_state(node: Node) -> bool:
+    return isinstance(node.what, OperatorType) and bool(node.what.keyed_by())
 
 
 def _keyed(share: Share, placed: Sequence[Placed]) -> bool:

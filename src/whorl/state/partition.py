@@ -71,6 +71,11 @@ class LpState:
         """The host's own, as it was stored last."""
         return self._backend.get(LP_KEY)
 
+    @property
+    def changed(self) -> bool:
+        """Whether there is anything for a delta."""
+        return bool(self.timers.changes) or any(table.values for table in self._tables.values())
+
     def table(self, operator: str, state: str, event: bool = False) -> Table:
         """`event`: whether what is put in it ends in event time."""
         table = self._table(table_prefix(operator, state))

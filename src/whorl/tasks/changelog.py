@@ -7,6 +7,7 @@ about what was processed; the consumer group's offsets only mirror them for tool
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import orjson
 
@@ -20,20 +21,30 @@ VERSION = 1
 
 
 def encode_positions(positions: Mapping[Place, int]) -> bytes:
+    return encode_lp(positions, {})
+
+
+def encode_lp(positions: Mapping[Place, int], times: Mapping[str, Any]) -> bytes:
+    """`times`: clock and event time of an lp that keeps state."""
     nested: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in positions.items():
         nested.setdefault(topic, {})[str(partition)] = offset
-    return orjson.dumps({"version": VERSION, "positions": nested})
+    return orjson.dumps({"version": VERSION, "positions": nested, **({"times": times} if times else {})})
 
 
 def decode_positions(value: bytes) -> dict[Place, int]:
+    return decode_lp(value)[0]
+
+
+def decode_lp(value: bytes) -> tuple[dict[Place, int], dict[str, Any]]:
     fields = orjson.loads(value)
     if fields["version"] > VERSION:
         raise WorldError(
             f"the changelog was written in format {fields['version']}, this Whorl knows {VERSION}",
             hint="use the newer Whorl",
         )
-    return {(topic, int(p)): offset for topic, of in fields["positions"].items() for p, offset in of.items()}
+    positions = {(topic, int(p)): offset for topic, of in fields["positions"].items() for p, offset in of.items()}
+    return positions, fields.get("times", {})
 
 
 def read_positions(clients: Clients, topic: str, lps: Iterable[int]) -> dict[Place, int]:

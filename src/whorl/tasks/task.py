@@ -24,6 +24,8 @@ from whorl.errors import PipelineError, Superseded, Unavailable, WorldError
 from whorl.kafka.clients import Clients
 from whorl.kafka.transactions import Aborted
 from whorl.operators.chain import StepFailed
+from whorl.state.partition import LpState
+from whorl.state.timers import Kind
 from whorl.tasks.assignment import GENERATED, Assignment, generated_topic, is_generated
 from whorl.tasks.changelog import LP_KEY, by_lp, encode_positions, read_positions
 from whorl.tasks.failures import Failures, as_error
@@ -32,6 +34,7 @@ from whorl.tasks.layout import Place
 from whorl.tasks.outlet import Outlet
 from whorl.tasks.register import read_registration
 from whorl.tasks.signals import Figures, Orders
+from whorl.tasks.states import States
 from whorl.tasks.work import Work
 
 _IDLE_WAIT = 0.1
@@ -61,13 +64,14 @@ class Task:
         orders: Orders,
         figures: Figures,
         clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         self.assignment = assignment
         self.number = number
         self.clients = clients
         self.orders = orders
         self.figures = figures
-        self.clock = clock
+        self.clock, self.wall = clock, wall
         self._in_a_row = self._commits_seen = 0
 
     def run(self) -> None:
@@ -95,7 +99,7 @@ class Task:
         return outlet
 
     def _run_once(self, outlet: Outlet) -> None:
-        run = Run(self, outlet, self._restore())
+        run = Run(self, outlet)
         try:
             run.loop()
         except Aborted as aborted:
@@ -118,11 +122,14 @@ class Task:
                 f"transactions are aborted again and again: {aborted}", hint="the broker's log tells more"
             )
 
-    def _restore(self) -> dict[Place, int]:
+    def restore(self, states: States | None) -> dict[Place, int]:
         """3. The positions this task goes on from."""
         self.figures.step = "restoring"
         assignment = self.assignment
-        stored = read_positions(self.clients, assignment.changelog, assignment.layout.lps_of(self.number))
+        if states is None:
+            stored = read_positions(self.clients, assignment.changelog, assignment.layout.lps_of(self.number))
+        else:
+            stored = states.restore()
         positions = {place: stored[place] for place in assignment.layout.places_of(self.number, assignment.read)}
         self.figures.committed = dict(positions)
         return positions
@@ -131,20 +138,24 @@ class Task:
 class Run:
     """From a restore to a stop or an abort: everything in memory that an abort drops."""
 
-    def __init__(self, task: Task, outlet: Outlet, positions: dict[Place, int]) -> None:
+    def __init__(self, task: Task, outlet: Outlet) -> None:
         self._assignment, self._settings = task.assignment, task.assignment.settings
         self._orders, self._figures = task.orders, task.figures
-        self._clock = task.clock
+        self._clock, self._wall = task.clock, task.wall
         self._outlet, self._transactions = outlet, outlet.transactions
+        self._work = Work(task.assignment)
+        keeps = self._work.keeps_state
+        self._states = States(task.assignment, task.number, task.clients, task.wall) if keeps else None
+        positions = task.restore(self._states)
         self._positions = positions
         self._moved = set(positions)  # all: offsets of the group that expired are mirrored again
         self._held: dict[Place, Held] = {}
         self._commit_at, self._lag_at = _NEVER, 0.0
         self._uncommitted = 0
-        self._work = Work(task.assignment)
         self._failures = Failures(task.assignment, self._work.policies, task.figures)
         component = task.assignment.component
         generated = {generated_topic(i): i.source for i in component.inputs if i.source and is_generated(i)}
+        self._input_of = {topic: i.id for i in component.inputs for topic in task.assignment.topics[i.id]}
         self._inlet = Inlet(task.clients, component.group, positions, generated)
         self._open()
 
@@ -154,6 +165,7 @@ class Run:
         while not self._orders.stopping:
             self._take_up_held()
             places, ends = self._sorted(self._inlet.read(self._settings.bulk_records, self._wait()))
+            self._fire_by_clock()
             for place, messages in places.items():
                 self._process(place, messages)
             for place, end in ends.items():
@@ -174,10 +186,42 @@ class Run:
         self._inlet.close()
         with suppress(StepFailed):  # what could go wrong for the records has gone right already
             self._work.close()
+        if self._states is not None:
+            self._states.close()
 
     def _wait(self) -> float:
         due = min([self._commit_at, *(held.until for held in self._held.values())])
         return min(max(due - self._clock(), 0.0), _IDLE_WAIT)
+
+    # -- 4 timers ---------------------------------------------------------------------------------------------------------------------
+
+    def _fire_by_clock(self) -> None:
+        """Processing time is the same for all that is processed together."""
+        if self._states is None:
+            return
+        now = round(self._wall() * 1000)
+        for state in self._states:
+            state.clocks.tick(now)
+            due = state.timers.next("processing")
+            if due is not None and due <= state.clocks.clock:
+                self._begin()
+                self._fire(state, "processing", state.clocks.clock)
+
+    def _fire(self, state: LpState, kind: Kind, up_to: int) -> None:
+        try:
+            self._work.enter(state)
+            self._work.fire(kind, up_to)
+        except StepFailed as failed:
+            raise as_error(failed) from None
+        self._outlet.produce(self._work.take())
+
+    def _move_event_time(self, place: Place, message: Any) -> None:
+        """Before the record: timers that its time makes due come first, so that results do not depend on where bulks end."""
+        assert self._states is not None
+        time = self._work.event_times[place[0]](message)
+        state = self._states[self._assignment.layout.lp_of(place[1])]
+        if time is not None and state.clocks.move(self._input_of[place[0]], time):
+            self._fire(state, "event", state.clocks.watermark)
 
     def _look_at_lag(self) -> None:
         if self._clock() >= self._lag_at:
@@ -227,6 +271,8 @@ class Run:
             self._held[place].messages += messages
             return
         self._begin()
+        if self._states is not None:
+            self._work.enter(self._states[self._assignment.layout.lp_of(place[1])])
         if not self._as_bulk(place, messages):
             self._one_by_one(place, messages)
         self._figures.current = None
@@ -237,8 +283,11 @@ class Run:
     def _one_by_one(self, place: Place, messages: list[Any]) -> None:
         figures, clock, attempt = self._figures, self._clock, self._attempt(place[0])
         figures.many = False
+        timed = place[0] in self._work.event_times
         for index, message in enumerate(messages):
             figures.current = message
+            if timed:
+                self._move_event_time(place, message)
             try:
                 attempt(message)
             except StepFailed as failed:
@@ -257,7 +306,7 @@ class Run:
     def _attempt(self, topic: str) -> Callable[[Any], None]:
         """How one record is tried: whole, or nothing of it."""
         handle, work, skip = self._work.handles[topic], self._work, self._orders.skip
-        if not work.together and not skip:
+        if not work.has_bulk and not work.together and not skip:
             return work.whole(handle)
 
         def attempt(message: Any) -> None:
@@ -331,13 +380,20 @@ class Run:
         self._write_positions()
         self._mirror_offsets()
         self._transactions.commit()
+        if self._states is not None:
+            self._states.store()
         self._note_commit(started)
 
     def _write_positions(self) -> None:
+        """And the state that stands for them."""
         layout, topic = self._assignment.layout, self._assignment.changelog
         lps = {layout.lp_of(partition) for _, partition in self._moved}
+        if self._states is not None:
+            lps |= self._states.changed()
         for lp, positions in by_lp(layout, self._positions).items():
-            if lp in lps:
+            if lp in lps and self._states is not None:
+                self._states.write(lp, positions, self._transactions)
+            elif lp in lps:
                 self._transactions.produce(topic, encode_positions(positions), LP_KEY, lp)
 
     def _mirror_offsets(self) -> None:

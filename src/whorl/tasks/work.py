@@ -16,6 +16,8 @@ from whorl.operators.operator import ErrorPolicy, OperatorType
 from whorl.operators.record import Message, Metadata, Row
 from whorl.plan.plan import Component, Input, Output
 from whorl.sinks.kafka import Entry, copier, emitter
+from whorl.state.partition import LpState
+from whorl.state.timers import Kind
 from whorl.tasks.assignment import Assignment
 
 Handle = Callable[[Message], None]
@@ -39,9 +41,50 @@ class Work:
         self.flush = self._chain.flush
         self.open = self._chain.open
         self.close = self._chain.close
+        self.keeps_state = bool(self._chain.keyed)
+        self.has_bulk = self._chain.has_bulk
+        self.event_times = {
+            topic: event_time(input)
+            for input in component.inputs
+            if input.watermark
+            for topic in assignment.topics[input.id]
+        }
+        """By topic: how the event time of a record is told, where somebody goes by it."""
+        if self.event_times:
+            self.together = {}
+
+    def enter(self, lp: LpState) -> None:
+        """From now on records and timers are those of this logical partition."""
+        self._lp = lp
+        for step in self._chain.keyed.values():
+            step.enter(lp)
+
+    def fire(self, kind: Kind, up_to: int) -> bool:
+        """All timers of the present lp that are due, one after the other, each whole or not at all; whether there were any."""
+        fire, any_ = self.whole(self._chain.fire), False
+        for timer in self._lp.timers.due(kind, up_to):
+            fire(timer)
+            any_ = True
+        return any_
 
     def whole(self, attempt: Callable[[Any], None]) -> Callable[[Any], None]:
-        """`attempt` so that it emits all or nothing: what it has emitted when it raises is dropped."""
+        """`attempt` so that it emits and keeps all or nothing: what it has left when it raises is dropped."""
+        return self._whole_with_state(attempt) if self.keeps_state else self._whole(attempt)
+
+    def _whole_with_state(self, attempt: Callable[[Any], None]) -> Callable[[Any], None]:
+        stateless, lp = self._whole(attempt), self._lp
+
+        def all_or_nothing(records: Any) -> None:
+            try:
+                stateless(records)
+            except BaseException:
+                lp.undo()
+                raise
+            lp.keep()
+
+        return all_or_nothing
+
+    def _whole(self, attempt: Callable[[Any], None]) -> Callable[[Any], None]:
         journal, drop = self.journal, self._chain.drop
 
         def all_or_nothing(records: Any) -> None:
@@ -97,6 +140,22 @@ class Work:
             entry(row, Metadata(message, message.key()))
 
         return handle
+
+
+def event_time(input: Input) -> Callable[[Message], int | None]:
+    """In ms, less the delay; None of a record that has none, or is no row."""
+    assert input.watermark is not None
+    decode, column = codec(input.format, input.schema).decode, input.watermark.column
+    delay = round(input.watermark.delay * 1000)
+
+    def of(message: Message) -> int | None:
+        try:
+            moment = (decode(message.value()) or {}).get(column)
+            return None if moment is None else round(moment.timestamp() * 1000) - delay
+        except Exception:  # told by the step that reads it
+            return None
+
+    return of
 
 
 def _chain(component: Component, emitters: Mapping[str, Callable[[Row, Metadata], None]]) -> Chain:

@@ -97,7 +97,8 @@ def survey(plan: Plan, broker: MemoryBroker, partitions: int, tasks: int) -> Gro
         lps[component.id] = logical_partitions(read, plan.settings.max_tasks)
         for output in component.outputs:
             inside = output.kind is not OutputKind.SINK
-            _make(broker, output.topic, lps[component.id] if inside else partitions, _INTERNAL if inside else {})
+            count = lps[component.id] if inside and not output.key else partitions
+            _make(broker, output.topic, count, _INTERNAL if inside else {})
     counts |= {name: len(topic.logs) for name, topic in broker.topics().items()}
     return Ground(plan, broker, tasks, topics, counts, lps)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -39,12 +39,17 @@ class OperatorHarness:
     """
 
     def __init__(
-        self, make: Callable[[], KeyedOperator], id: str = "operator", key_of: Callable[[bytes], Any] = bytes.decode
+        self,
+        make: Callable[[], KeyedOperator],
+        id: str = "operator",
+        key_of: Callable[[bytes], Any] = bytes.decode,
+        outputs: Collection[str] = (),
     ) -> None:
+        """`outputs`: the names that `emit(..., to=name)` may use; none where there is one output alone."""
         self.clock = ManualClock()
         self.emitted: list[Emitted] = []
         """All so far: output, row, and what it leaves with."""
-        self._make, self._id, self._key_of = make, id, key_of
+        self._make, self._id, self._key_of, self._outputs = make, id, key_of, outputs
         self._changelog: list[tuple[bytes, bytes | None]] = []
         self._times: dict[str, Any] = {}
         self._since: list[tuple[int, Callable[[], None]]] = []
@@ -109,7 +114,7 @@ class OperatorHarness:
         if self._times:
             self._lp.set_times(self._times)
         self._operator = self._make()
-        self._step = KeyedStep(self._operator, self._id, self._key_of)
+        self._step = KeyedStep(self._operator, self._id, self._key_of, self._outputs)
         self._step.enter(self._lp)
         self._step.open()
 

@@ -64,7 +64,7 @@ class Process:
     def task(self, component: Component, number: int, orders: Orders, figures: Figures) -> Task:
         assert self._driver is not None
         assignment = self._ground.assignment(component, self._driver.registration.uid, self._layouts[component.id])
-        return Task(assignment, number, self.clients, orders, figures, self._clock)
+        return Task(assignment, number, self.clients, orders, figures, self._clock, self._clock)
 
     def _run(self, component: Component, number: int) -> None:
         orders, figures = Orders(), Figures()

@@ -41,6 +41,7 @@ class Filter(OperatorType):
     type = "filter"
     summary = "Passes the rows for which a condition is true."
     Options = FilterOptions
+    keeps_record = True
 
     def step(self, schema: Schema | None) -> Step:
         return Step(Shape.FILTER, condition(self.options.where, schema))

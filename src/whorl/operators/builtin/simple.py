@@ -28,6 +28,7 @@ class Forward(OperatorType):
     type = "forward"
     summary = "Passes every row on as it is."
     looks_inside = False
+    keeps_record = True
 
     def step(self, schema: Schema | None) -> Step:
         return Step(Shape.PASS, _same)

@@ -1,0 +1,160 @@
+"""The state of a task's logical partitions (lps): read from the changelog, written to it with every commit, kept nearby as a shortcut.
+
+3 restore   the nearby copy, if it fits, and what the changelog has beyond it
+5 write     what changed, and behind it the lp's own record, into the transaction
+6 store     only when Kafka has committed: into the nearby copy, with the position behind the lp's own record
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import TopicPartition
+
+from whorl.kafka.clients import Clients
+from whorl.kafka.reading import read_on
+from whorl.kafka.transactions import Transactions
+from whorl.plan import naming
+from whorl.state.backend import Backend, MemoryBackend, Meta, Wanted, boot_id, misfit
+from whorl.state.disk import LmdbBackend, Occupied
+from whorl.state.partition import LpState
+from whorl.state.room import Room
+from whorl.tasks.assignment import Assignment
+from whorl.tasks.changelog import LP_KEY, decode_lp, encode_lp
+from whorl.tasks.layout import Place
+
+_MAX_AGE = 12 * 3600.0
+"""Half of the day for which Kafka keeps deletions."""
+_CHUNK = 10_000
+_ASK_EVERY = 10.0
+
+
+class States:
+    def __init__(self, assignment: Assignment, task: int, clients: Clients, wall: Callable[[], float]) -> None:
+        self._assignment, self._clients, self._wall = assignment, clients, wall
+        self._lps = assignment.layout.lps_of(task)
+        self._room = Room(assignment.settings.state.memory)
+        self._of: dict[int, LpState] = {}
+        self._written: dict[int, bytes] = {}
+        """By lp: its own record of this transaction."""
+        self._ask_at: dict[int, float] = {}
+
+    def __getitem__(self, lp: int) -> LpState:
+        return self._of[lp]
+
+    def __iter__(self) -> Iterator[LpState]:
+        return iter(self._of.values())
+
+    # -- 3 restore --------------------------------------------------------------------------------------------------------------------
+
+    def restore(self) -> dict[Place, int]:
+        """The positions to go on from."""
+        for lp in self._lps:
+            self._of[lp] = self._open(lp)
+        self._read_on()
+        positions: dict[Place, int] = {}
+        for state in self._of.values():
+            if state.record is not None:
+                places, times = decode_lp(state.record)
+                positions |= places
+                if times:
+                    state.set_times(times)
+        return positions
+
+    def _open(self, lp: int) -> LpState:
+        assignment = self._assignment
+        timed = [input.id for input in assignment.component.inputs if input.watermark]
+        meta = Meta(assignment.uid, assignment.changelog, assignment.changelog, boot=boot_id())
+        return LpState(self._backend(lp), meta, timed, self._room, self._now)
+
+    def _backend(self, lp: int) -> Backend:
+        if self._assignment.settings.state.backend == "memory":
+            return MemoryBackend()
+        folder, copy = self._free_folder(lp)
+        if copy.meta is not None and misfit(copy.meta, self._wanted(lp)):
+            copy.close()
+            shutil.rmtree(folder)
+            return LmdbBackend(folder)
+        return copy
+
+    def _free_folder(self, lp: int) -> tuple[Path, LmdbBackend]:
+        """One that nobody else works in: an attempt that hangs may still hold the first."""
+        settings, id = self._assignment.settings.state, naming.slug(self._assignment.component.id)
+        root = Path(settings.dir) if settings.dir else Path(tempfile.gettempdir()) / f"whorl-state-{os.getuid()}"
+        number = 0
+        while True:
+            folder = root / self._assignment.uid / id / (f"{lp}" if number == 0 else f"{lp}.{number}")
+            try:
+                return folder, LmdbBackend(folder)
+            except Occupied:
+                number += 1
+
+    def _wanted(self, lp: int) -> Wanted:
+        assignment = self._assignment
+        topic = assignment.changelog
+        return Wanted(assignment.uid, topic, topic, self._end(lp), _MAX_AGE, self._now(), boot_id())
+
+    def _read_on(self) -> None:
+        topic = self._assignment.changelog
+        waiting: dict[int, list[tuple[bytes, bytes | None]]] = {lp: [] for lp in self._of}
+        ends = {lp: state.position for lp, state in self._of.items()}
+        starts = {(topic, lp): position for lp, position in ends.items()}
+        for message in read_on(self._clients, starts):
+            lp = message.partition()
+            waiting[lp].append((message.key(), message.value()))
+            ends[lp] = message.offset() + 1
+            if len(waiting[lp]) == _CHUNK:
+                self._of[lp].absorb(waiting[lp], ends[lp])
+                waiting[lp] = []
+        for lp, entries in waiting.items():
+            self._of[lp].absorb(entries, ends[lp], current=True)
+
+    # -- 5 and 6 ----------------------------------------------------------------------------------------------------------------------
+
+    def changed(self) -> set[int]:
+        return {lp for lp, state in self._of.items() if state.changed}
+
+    def write(self, lp: int, positions: Mapping[Place, int], transactions: Transactions) -> None:
+        state, topic = self._of[lp], self._assignment.changelog
+        for key, value in state.delta():
+            transactions.produce(topic, value, key, lp)
+        self._written[lp] = encode_lp(positions, state.times())
+        transactions.produce(topic, self._written[lp], LP_KEY, lp)
+
+    def store(self) -> None:
+        for lp, record in self._written.items():
+            self._of[lp].store(self._position(lp), record)
+        self._written.clear()
+
+    def _position(self, lp: int) -> int:
+        """Where the changelog ends, as it was asked some time ago: what lies between is in the copy already, and reading it again changes
+        nothing. To ask at each commit would cost more than it spares at the next start."""
+        now = self._wall()
+        if now >= self._ask_at.get(lp, 0.0):
+            self._ask_at[lp] = now + _ASK_EVERY
+            return self._end(lp)
+        return self._of[lp].position
+
+    def _end(self, lp: int) -> int:
+        _, end = self._asking.get_watermark_offsets(TopicPartition(self._assignment.changelog, lp), timeout=30)
+        return int(end)
+
+    def close(self) -> None:
+        for state in self._of.values():
+            state.close()
+        self._of.clear()
+        if "_asking" in vars(self):
+            self._asking.close()
+
+    @cached_property
+    def _asking(self) -> Any:
+        return self._clients.consumer()
+
+    def _now(self) -> int:
+        return round(self._wall() * 1000)

@@ -1,0 +1,111 @@
+"""Operators with state in tasks: a crash at any call of a Kafka client changes neither rows nor state nor timers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whorl import Context, KeyedOperator, ListState, Row, ValueState
+from whorl.testing import Crash, PipelineHarness
+
+NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
+
+
+class Spend(KeyedOperator):
+    """The running total, and for each minute a bill when the watermark says that it is over."""
+
+    total = ValueState(int)
+    bills = ListState(int)
+
+    def process(self, key: str, record: Row, context: Context) -> None:
+        if record["amount"] < 0:
+            self.total.set(-1_000_000)
+            raise ValueError("no negative amounts")
+        total = self.total.update(lambda before: (before or 0) + record["amount"])
+        context.emit({"account": key, "total": total})
+        context.timers.at(record["at"].replace(second=0) + timedelta(minutes=1))
+
+    def on_timer(self, key: str, time: datetime, context: Context) -> None:
+        self.bills.append(self.total.get() or 0)
+        context.emit({"account": key, "until": time.isoformat(), "bills": self.bills.get()})
+
+
+SOURCE = """
+name: keyed
+sources:
+  payments:
+    type: kafka
+    topic: payments
+    key: {key}
+    schema: {{account: string, amount: long, at: timestamp}}
+    watermark: {{column: at, delay: 0s}}
+operators:
+  - {{id: spend, type: python, class: test_keyed_tasks.Spend, key: account, from: payments}}
+sinks:
+  out: {{type: kafka, topic: out, from: spend, format: json, key: account}}
+settings: {{state: {{backend: {backend}, dir: {dir}}}, commit_records: 2, bulk_records: 3}}
+"""
+
+
+def payments() -> list[Row]:
+    rows = [("a", 1, 0), ("b", 2, 10), ("a", 3, 30), ("b", -1, 40), ("b", 4, 70), ("a", 5, 80), ("a", 6, 200)]
+    return [{"account": who, "amount": n, "at": NOON + timedelta(seconds=s)} for who, n, s in rows]
+
+
+def written(harness: PipelineHarness) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for row in harness.sink("out"):
+        assert row is not None
+        found.setdefault(row["account"], []).append(row.get("total", row.get("bills")))
+    return found
+
+
+EXPECTED = {"a": [1, 4, [4], 9, [4, 9], 15], "b": [2, [2], 6, [2, 6]]}
+
+
+def pipeline(folder: Path, key: str = "account", backend: str = "memory") -> Path:
+    file = folder / "keyed.yaml"
+    file.write_text(SOURCE.format(key=key, backend=backend, dir=folder / "state"))
+    return file
+
+
+def fed(folder: Path, **options: Any) -> PipelineHarness:
+    harness = PipelineHarness(pipeline(folder, **options))
+    harness.send("payments", payments())
+    return harness
+
+
+@pytest.mark.parametrize("backend", ["memory", "disk"])
+@pytest.mark.parametrize("key", ["account", "at"])
+def test_state_timers_and_a_record_that_fails(tmp_path: Path, backend: str, key: str) -> None:
+    """By the key that the topic has, and by another, over a topic in between."""
+    harness = fed(tmp_path, key=key, backend=backend)
+    harness.run()
+    assert len(harness.plan.components) == (1 if key == "account" else 2)
+    assert written(harness) == EXPECTED
+    (dead,) = harness.dead()
+    assert dead.operator == "spend" and "no negative amounts" in dead.error
+    harness.send("payments", [{"account": "b", "amount": 10, "at": NOON + timedelta(minutes=4)}])
+    harness.run()
+    assert written(harness)["b"] == [*EXPECTED["b"], 16]
+
+
+@pytest.mark.parametrize("backend", ["memory", "disk"])
+def test_a_crash_at_any_point(tmp_path: Path, backend: str) -> None:
+    undisturbed = fed(tmp_path)
+    undisturbed.run()
+    points = len(undisturbed.faults.points)
+    assert undisturbed.faults.points.count("producer.commit_transaction") > 3
+    for point in range(1, points + 1):
+        folder = tmp_path / str(point)
+        folder.mkdir()
+        harness = fed(folder, backend=backend)
+        harness.crash_at(point)
+        with pytest.raises(Crash):
+            harness.run()
+        harness.run()
+        assert written(harness) == EXPECTED, undisturbed.faults.points[point - 1]
+        assert len(harness.dead()) == 1
