@@ -10,6 +10,7 @@ from dataclasses import asdict
 from functools import cache, partial
 from typing import Any
 
+import orjson
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
@@ -20,7 +21,7 @@ from whorl.query.seat import Chairs, Seats
 from whorl.query.writer import Outcome, WriteOrder, write_partition
 from whorl.tasks.clients import TaskClients
 
-_SCHEMA = "writer string, how string, count long, bytes long, dead long, detail string"
+_SCHEMA = "outcome string"
 _ORDER = "whorl.order"
 """The local property of Spark by which a batch's order reaches its tasks."""
 _SEATS = Seats(Chairs().name)
@@ -38,7 +39,10 @@ def write_exactly_once(written: DataFrame, order: WriteOrder) -> list[Outcome]:
     """Returns when all of it is committed; raises where somebody is in doubt. `written`: a batch of `writing`."""
     context = written.sparkSession.sparkContext
     context.setLocalProperty(_ORDER, b64encode(pickle.dumps(order)).decode())
-    outcomes = [Outcome(*row) for row in written.collect()]
+    rows = (
+        written._jdf.collectAsList()
+    )  # a few: by themselves they cost less than the stream that PySpark opens for them
+    outcomes = [Outcome(**orjson.loads(rows.get(index).getString(0))) for index in range(rows.size())]
     for outcome in outcomes:
         _judge(outcome, order)
     return outcomes
@@ -51,7 +55,7 @@ def _write(address: str, extra: Mapping[str, Any], batches: Iterable[pa.RecordBa
     clients = TaskClients(address, extra)
     number, attempt = context.partitionId(), context.attemptNumber()
     outcome = write_partition(batches, order, number, attempt, clients, _SEATS)
-    yield pa.RecordBatch.from_pylist([asdict(outcome)])
+    yield pa.RecordBatch.from_pydict({"outcome": [orjson.dumps(asdict(outcome)).decode()]})
 
 
 @cache

@@ -2,7 +2,8 @@
 
 Spark numbers what it reads from Kafka as the broker happened to list it, and otherwise when it repeats the batch from its log. So a partition
 is known by the topic and partition that it reads; behind a shuffle, by its number, which is the key's hash. This reads Spark's
-physical plan, which is no public interface: it is looked at here and nowhere else.
+physical plan, which is no public interface: it is looked at here and nowhere else, in as few calls as possible, since each goes to the JVM
+and back.
 """
 
 from __future__ import annotations
@@ -24,13 +25,14 @@ def writer_names(execution: Any) -> tuple[str, ...]:
 
 
 def _names(node: Any, branch: str) -> list[str]:
-    children = [node.children().apply(index) for index in range(node.children().size())]
+    below = node.children()
+    children = [below.apply(index) for index in range(below.size())]
     if not children:
         return _read(node, branch)
     name = str(node.nodeName())
     if name == "Union":
         return [each for index, child in enumerate(children) for each in _names(child, f"{branch}{index}.")]
-    streamed = [child for child in children if not _is_broadcast(child)]
+    streamed = children if len(children) == 1 else [child for child in children if not _is_broadcast(child)]
     if "Exchange" in name or len(streamed) != 1:
         return _shuffled(node, branch)
     return [] if name == "Coalesce" else _names(streamed[0], branch)
@@ -51,10 +53,8 @@ def _read(leaf: Any, branch: str) -> list[str]:
     """Of a source that is a topic, the place; of another, the number: its log says the same each time."""
     if not str(leaf.nodeName()).startswith(("MicroBatchScan", "BatchScan")):
         return [f"{branch}{number}" for number in range(leaf.execute().getNumPartitions())]
-    partitions = leaf.inputPartitions()
-    names = []
-    for number in range(partitions.size()):
-        partition = partitions.apply(number)
-        is_kafka = str(partition.getClass().getSimpleName()).startswith("Kafka")
-        names.append(f"{branch}{partition.offsetRange().topicPartition().toString() if is_kafka else number}")
-    return names
+    listed = leaf.inputPartitions()
+    partitions = [listed.apply(number) for number in range(listed.size())]
+    if not partitions or not str(partitions[0].getClass().getSimpleName()).startswith("Kafka"):
+        return [f"{branch}{number}" for number in range(len(partitions))]
+    return [f"{branch}{partition.offsetRange().topicPartition().toString()}" for partition in partitions]
