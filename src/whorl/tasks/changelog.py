@@ -10,14 +10,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
+from confluent_kafka import TopicPartition
 
 from whorl.errors import WorldError
 from whorl.kafka.clients import Clients
-from whorl.kafka.reading import read_to_end
+from whorl.kafka.reading import read_on
 from whorl.tasks.layout import Layout, Place
 
 LP_KEY = b"_lp"
 VERSION = 1
+_BACK, _FURTHER = 64, 16
 
 
 def encode_positions(positions: Mapping[Place, int]) -> bytes:
@@ -49,11 +51,31 @@ def decode_lp(value: bytes) -> tuple[dict[Place, int], dict[str, Any]]:
 
 def read_positions(clients: Clients, topic: str, lps: Iterable[int]) -> dict[Place, int]:
     """Committed source positions of these lps."""
-    latest: dict[int, bytes] = {}
-    for message in read_to_end(clients, [(topic, lp) for lp in lps]):
-        if message.key() == LP_KEY:
-            latest[message.partition()] = message.value()
+    latest = read_lps(clients, topic, lps)
     return {place: offset for value in latest.values() for place, offset in decode_positions(value).items()}
+
+
+def read_lps(clients: Clients, topic: str, lps: Iterable[int]) -> dict[int, bytes]:
+    """The `_lp` record of each. It is the last one of every commit, so only the end of the changelog is read, and more of it where a
+    transaction that was given up lies there."""
+    bounds, found, back = _bounds(clients, topic, lps), dict[int, bytes](), _BACK
+    waiting = [lp for lp, (low, high) in bounds.items() if low < high]
+    while waiting:
+        starts = {(topic, lp): max(bounds[lp][0], bounds[lp][1] - back) for lp in waiting}
+        for message in read_on(clients, starts):
+            if message.key() == LP_KEY:
+                found[message.partition()] = message.value()
+        waiting = [lp for lp in waiting if lp not in found and starts[topic, lp] > bounds[lp][0]]
+        back *= _FURTHER
+    return found
+
+
+def _bounds(clients: Clients, topic: str, lps: Iterable[int]) -> dict[int, tuple[int, int]]:
+    consumer = clients.consumer()
+    try:
+        return {lp: consumer.get_watermark_offsets(TopicPartition(topic, lp), timeout=30) for lp in lps}
+    finally:
+        consumer.close()
 
 
 def by_lp(layout: Layout, positions: Mapping[Place, int]) -> dict[int, dict[Place, int]]:

@@ -19,7 +19,7 @@ from whorl.kafka.clients import Clients
 from whorl.kafka.transactions import Transactions
 from whorl.plan import naming
 from whorl.tasks.assignment import GENERATED
-from whorl.tasks.changelog import LP_KEY, by_lp, encode_positions, read_positions
+from whorl.tasks.changelog import LP_KEY, by_lp, decode_lp, encode_lp, read_lps
 from whorl.tasks.control import Status, StatusReader
 from whorl.tasks.layout import Layout, Place
 from whorl.tasks.register import Holder, Register, Registration
@@ -121,10 +121,8 @@ class Driver:
 
     def _seed(self, wanted: list[Wanted]) -> None:
         # Read before the transaction: a long changelog must not outlast it.
-        stored = [
-            read_positions(self._clients, self._changelog(want), range(self._layout(want).lps)) for want in wanted
-        ]
-        seeds = [(want, had, want.first(had)) for want, had in zip(wanted, stored, strict=True)]
+        stored = [read_lps(self._clients, self._changelog(want), range(self._layout(want).lps)) for want in wanted]
+        seeds = [(want, had, want.first(_positions(had))) for want, had in zip(wanted, stored, strict=True)]
 
         def seed(transactions: Transactions) -> None:
             for want, had, new in seeds:
@@ -140,15 +138,19 @@ class Driver:
         return naming.changelog_topic(self.registration.pipeline, self.registration.uid, want.component)
 
     def _seed_component(
-        self, want: Wanted, stored: Mapping[Place, int], new: Mapping[Place, int], transactions: Transactions
+        self, want: Wanted, stored: Mapping[int, bytes], new: Mapping[Place, int], transactions: Transactions
     ) -> None:
+        """What else an lp has in its record stays."""
         layout, topic = self._layout(want), self._changelog(want)
-        touched = {layout.lp_of(partition) for _, partition in new}
-        for lp, positions in by_lp(layout, {**stored, **new}).items():
-            if lp in touched:
-                transactions.produce(topic, encode_positions(positions), LP_KEY, lp)
+        for lp, positions in by_lp(layout, new).items():
+            had, times = decode_lp(stored[lp]) if lp in stored else ({}, {})
+            transactions.produce(topic, encode_lp({**had, **positions}, times), LP_KEY, lp)
         offsets = [TopicPartition(*place, at) for place, at in new.items() if not place[0].startswith(GENERATED)]
         if offsets:
             consumer = self._clients.consumer(**{"group.id": want.group})
             transactions.send_offsets(offsets, consumer.consumer_group_metadata())
             consumer.close()
+
+
+def _positions(stored: Mapping[int, bytes]) -> dict[Place, int]:
+    return {place: at for value in stored.values() for place, at in decode_lp(value)[0].items()}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,7 +99,14 @@ class Task:
         return outlet
 
     def _run_once(self, outlet: Outlet) -> None:
-        run = Run(self, outlet)
+        work = Work(self.assignment)
+        with ExitStack() as opened:
+            states = None
+            if work.keeps_state:
+                states = opened.enter_context(closing(States(self.assignment, self.number, self.clients, self.wall)))
+            self._run(Run(self, outlet, work, states, self._restore(states)), outlet)
+
+    def _run(self, run: Run, outlet: Outlet) -> None:
         try:
             run.loop()
         except Aborted as aborted:
@@ -122,7 +129,7 @@ class Task:
                 f"transactions are aborted again and again: {aborted}", hint="the broker's log tells more"
             )
 
-    def restore(self, states: States | None) -> dict[Place, int]:
+    def _restore(self, states: States | None) -> dict[Place, int]:
         """3. The positions this task goes on from."""
         self.figures.step = "restoring"
         assignment = self.assignment
@@ -138,15 +145,14 @@ class Task:
 class Run:
     """From a restore to a stop or an abort: everything in memory that an abort drops."""
 
-    def __init__(self, task: Task, outlet: Outlet) -> None:
+    def __init__(
+        self, task: Task, outlet: Outlet, work: Work, states: States | None, positions: dict[Place, int]
+    ) -> None:
         self._assignment, self._settings = task.assignment, task.assignment.settings
         self._orders, self._figures = task.orders, task.figures
         self._clock, self._wall = task.clock, task.wall
         self._outlet, self._transactions = outlet, outlet.transactions
-        self._work = Work(task.assignment)
-        keeps = self._work.keeps_state
-        self._states = States(task.assignment, task.number, task.clients, task.wall) if keeps else None
-        positions = task.restore(self._states)
+        self._work, self._states = work, states
         self._positions = positions
         self._moved = set(positions)  # all: offsets of the group that expired are mirrored again
         self._held: dict[Place, Held] = {}
@@ -186,8 +192,6 @@ class Run:
         self._inlet.close()
         with suppress(StepFailed):  # what could go wrong for the records has gone right already
             self._work.close()
-        if self._states is not None:
-            self._states.close()
 
     def _wait(self) -> float:
         due = min([self._commit_at, *(held.until for held in self._held.values())])

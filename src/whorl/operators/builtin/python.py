@@ -96,10 +96,10 @@ class Python(OperatorType):
         return KeyedStep(operator, id, key_reader(self.options.key, schema), self.options.outputs)
 
     def keyed_by(self) -> tuple[str, ...]:
-        return self.options.key
+        return tuple(self.options.key)
 
     def outputs(self) -> tuple[str, ...]:
-        return self.options.outputs
+        return tuple(self.options.outputs)
 
     def faults(self) -> Iterable[Fault]:
         """Whether the class keeps state, and says by what."""
