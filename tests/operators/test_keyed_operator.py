@@ -189,7 +189,7 @@ class Wrong(KeyedOperator):
     ("how", "error", "words"),
     [
         ("state in open", PipelineError, "the state 'value' of 'operator' was used where there is no current key"),
-        ("timer in open", PipelineError, "'operator' used a timer where there is no current key"),
+        ("timer in open", PipelineError, "a timer of 'operator' was used where there is no current key"),
         ("emit", TypeError, "emit takes a dict or a Record, not str"),
         ("output", ValueError, "emit to 'other': the operator has one output"),
         ("type", PipelineError, "it is declared as 'int' and was given 'text'"),

@@ -22,9 +22,9 @@ from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from whorl.errors import PipelineError
 from whorl.operators.record import Metadata, Record, Row
 from whorl.state.partition import LpState
+from whorl.state.scope import used_outside
 from whorl.state.times import UNKNOWN
 
 Clock = Literal["event", "processing"]
@@ -121,11 +121,7 @@ class Context:
 
     def _current(self) -> bytes:
         if self._key is None:
-            raise PipelineError(
-                f"'{self._id}' used a timer where there is no current key",
-                hint="use timers in process or on_timer",
-                code="state-outside",
-            )
+            raise used_outside("a timer", self._id)
         return self._key
 
 

@@ -138,9 +138,6 @@ class Batches:
         seq = self._manifest.base + batch
         limits = {topic: assignment.limits[topic] for topic in {*topics, assignment.dead_letter}}
         written = {writer: each for writer, each in taken.of(seq).items() if writer.startswith(_DEAD) == bool(prefix)}
-        readers = {
-            input.id: (input.format, input.schema)
-            for input in assignment.component.inputs
-            if input.id in assignment.topics
-        }
+        from_topics = [input for input in assignment.component.inputs if assignment.topics.get(input.id)]
+        readers = {input.id: (input.format, input.schema) for input in from_topics}
         return WriteOrder(seat, seq, topics, limits, assignment.dead_letter, written, names, readers)

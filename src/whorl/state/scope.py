@@ -47,6 +47,14 @@ class Rules:
     refresh: bool
 
 
+def used_outside(what: str, operator: str) -> PipelineError:
+    return PipelineError(
+        f"{what} of '{operator}' was used where there is no current key",
+        hint="use it in process or on_timer; a record with a null key has no state",
+        code="state-outside",
+    )
+
+
 class Bound:
     __slots__ = ("_at", "_dump", "_kind", "_load", "_refresh", "_rules", "_scope", "_ttl")
 
@@ -63,11 +71,7 @@ class Bound:
         return scope.tables[self._at], scope.key
 
     def _outside(self) -> PipelineError:
-        return PipelineError(
-            f"the state '{self._rules.name}' of '{self._rules.operator}' was used where there is no current key",
-            hint="use it in process or on_timer; a record with a null key has no state",
-            code="state-outside",
-        )
+        return used_outside(f"the state '{self._rules.name}'", self._rules.operator)
 
     def _ends(self, table: Table) -> int | None:
         return None if self._ttl is None else table.ends(self._ttl)
