@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import sys
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -54,8 +55,26 @@ def _write(address: str, extra: Mapping[str, Any], batches: Iterable[pa.RecordBa
     order: WriteOrder = pickle.loads(b64decode(context.getLocalProperty(_ORDER)))
     clients = TaskClients(address, extra)
     number, attempt = context.partitionId(), context.attemptNumber()
-    outcome = write_partition(batches, order, number, attempt, clients, _SEATS)
+    outcome = write_partition(_to_the_end(batches), order, number, attempt, clients, _SEATS)
     yield pa.RecordBatch.from_pydict({"outcome": [orjson.dumps(asdict(outcome)).decode()]})
+
+
+def _to_the_end(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Arrow takes a stream that breaks off for one that ends. What a JVM had sent before it died must not be committed as if it were all:
+    behind a whole stream there is Spark's own end mark, behind a broken one nothing."""
+    yield from batches
+    if not _from_spark().peek(1):
+        raise EOFError("Spark's side of the task is gone; nothing of it is written")
+
+
+def _from_spark() -> Any:
+    """Where PySpark's worker reads from: a local variable of its loop, below which this runs."""
+    frame = sys._getframe()
+    while frame is not None and not (frame.f_code.co_name == "main" and "infile" in frame.f_locals):
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is None:
+        raise RuntimeError("this PySpark keeps its input elsewhere; whorl.query.action must know where")
+    return frame.f_locals["infile"]
 
 
 @cache
