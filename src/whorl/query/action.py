@@ -9,6 +9,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import cache, partial
+from types import FrameType
 from typing import Any
 
 import orjson
@@ -40,9 +41,8 @@ def write_exactly_once(written: DataFrame, order: WriteOrder) -> list[Outcome]:
     """Returns when all of it is committed; raises where somebody is in doubt. `written`: a batch of `writing`."""
     context = written.sparkSession.sparkContext
     context.setLocalProperty(_ORDER, b64encode(pickle.dumps(order)).decode())
-    rows = (
-        written._jdf.collectAsList()
-    )  # a few: by themselves they cost less than the stream that PySpark opens for them
+    # They are few: taken one by one they cost less than the stream that PySpark would open for them.
+    rows = written._jdf.collectAsList()
     outcomes = [Outcome(**orjson.loads(rows.get(index).getString(0))) for index in range(rows.size())]
     for outcome in outcomes:
         _judge(outcome, order)
@@ -69,9 +69,9 @@ def _to_the_end(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _from_spark() -> Any:
     """Where PySpark's worker reads from: a local variable of its loop, below which this runs."""
-    frame = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     while frame is not None and not (frame.f_code.co_name == "main" and "infile" in frame.f_locals):
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     if frame is None:
         raise RuntimeError("this PySpark keeps its input elsewhere; whorl.query.action must know where")
     return frame.f_locals["infile"]

@@ -13,9 +13,9 @@ import orjson
 from whorl.errors import WorldError
 from whorl.kafka.clients import Clients
 from whorl.kafka.reading import read_to_end
+from whorl.state.partition import LP_KEY
 from whorl.tasks.layout import Layout, Place
 
-LP_KEY = b"_lp"
 VERSION = 1
 
 
