@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 from whorl.kafka.clients import KafkaClients
 from whorl.kafka.reading import read_to_end
@@ -176,6 +177,15 @@ def judge(address: str, topic: str, expected: dict[str, int]) -> dict[str, int]:
 
 
 CLEAN = {"lost": 0, "doubled": 0, "out_of_order": 0}
+
+
+def grow(address: str, topic: str, partitions: int) -> None:
+    """Returns when the broker shows all of them."""
+    admin = AdminClient({"bootstrap.servers": address})
+    for future in admin.create_partitions([NewPartitions(topic, partitions)]).values():
+        future.result()
+    last = partitions - 1
+    eventually(lambda: admin.list_topics(topic, timeout=5).topics[topic].partitions.get(last), what="all partitions")
 
 
 def count_committed(address: str, topic: str) -> int:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewPartitions
-from running import CLEAN, Running, count_committed, eventually, judge
+from running import CLEAN, Running, count_committed, eventually, grow, judge
 
 from whorl.broker import Broker
 
@@ -28,10 +27,7 @@ def test_new_partitions_are_taken_up(
     write(range(4), 0)
     running = whorl_run(file)
     eventually(lambda: count_committed(broker.address, sink) == 4, what=f"the first records; {running.output}")
-    admin = AdminClient({"bootstrap.servers": broker.address})
-    for future in admin.create_partitions([NewPartitions(source, 6)]).values():
-        future.result()
-    eventually(lambda: admin.list_topics(source, timeout=5).topics[source].partitions.get(5), what="six partitions")
+    grow(broker.address, source, 6)
     write(range(4, 6), 0)
     write(range(6), 1)
     eventually(lambda: count_committed(broker.address, sink) == 12, what=f"all records; {running.output}")

@@ -7,8 +7,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from confluent_kafka.admin import AdminClient, NewPartitions
-from running import CLEAN, Feed, Running, children, count_committed, eventually, is_alive, judge
+from running import CLEAN, Feed, Running, children, count_committed, eventually, grow, is_alive, judge
 
 from whorl.broker import Broker
 
@@ -43,11 +42,3 @@ def test_the_source_grows_and_a_driver_hangs(
     passes(knows_all, second)
     assert second.stop() == 0, second.output
     assert judge(broker.address, sink, feed.counts) == CLEAN
-
-
-def grow(address: str, topic: str, partitions: int) -> None:
-    admin = AdminClient({"bootstrap.servers": address})
-    for future in admin.create_partitions([NewPartitions(topic, partitions)]).values():
-        future.result()
-    last = partitions - 1
-    eventually(lambda: admin.list_topics(topic, timeout=5).topics[topic].partitions.get(last), what="all partitions")

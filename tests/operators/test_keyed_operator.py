@@ -204,6 +204,8 @@ def test_a_record_without_a_key_and_a_state_that_is_not_there() -> None:
     harness = spending(key_of=lambda key: int(key))
     with pytest.raises(UsageError, match="has no state 'sum'"):
         harness.state("k", "sum")
+    with pytest.raises(ValueError, match="the record has no key"):
+        harness.send(None, paid(1.0))
     assert harness.send(7, paid(1.0)) == [{"who": 7, "total": 1.0}]
 
 

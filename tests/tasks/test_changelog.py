@@ -4,7 +4,8 @@ import orjson
 import pytest
 
 from whorl.errors import WorldError
-from whorl.tasks.changelog import LP_KEY, by_lp, decode_positions, encode_positions, read_positions
+from whorl.state.partition import LP_KEY
+from whorl.tasks.changelog import by_lp, decode_positions, encode_positions, read_positions
 from whorl.tasks.layout import Layout
 from whorl.testing.memory import MemoryBroker, MemoryClients
 

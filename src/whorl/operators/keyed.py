@@ -60,7 +60,7 @@ class Timers:
 
     def at(self, time: datetime | float, clock: Clock = "event") -> None:
         """A number is seconds since 1970. In event time it fires when the watermark reaches it."""
-        self._context._set(clock, _ms(time))
+        self._context._set(clock, milliseconds(time))
 
     def after(self, delay: str | float | timedelta) -> None:
         """So long from now, in processing time: "10m", seconds, or a timedelta."""
@@ -68,7 +68,7 @@ class Timers:
 
     def cancel(self, time: datetime | float, clock: Clock = "event") -> None:
         """Also one that was never set."""
-        self._context._cancel(clock, _ms(time))
+        self._context._cancel(clock, milliseconds(time))
 
 
 class Context:
@@ -129,7 +129,8 @@ def moment(ms: int) -> datetime:
     return _EPOCH + ms * _MS
 
 
-def _ms(time: datetime | float) -> int:
+def milliseconds(time: datetime | float) -> int:
+    """Since 1970, of a moment (UTC where it does not say) or of seconds."""
     if not isinstance(time, datetime):
         return round(time * 1000)
     aware = time.replace(tzinfo=UTC) if time.tzinfo is None else time

@@ -73,11 +73,11 @@ class KeyedStep:
 
 
 class TimerMessage:
-    """Stands for the record where there is none: what a timer emits has its key and its time."""
+    """Stands for the record where Kafka gave none: what a timer emits has its key and its time."""
 
     __slots__ = ("_key", "_time")
 
-    def __init__(self, key: bytes, time: int) -> None:
+    def __init__(self, key: bytes | None, time: int) -> None:
         self._key, self._time = key, time
 
     def topic(self) -> str | None:

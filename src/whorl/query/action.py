@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import pickle
+import sys
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import cache, partial
+from types import FrameType
 from typing import Any
 
 import orjson
@@ -39,9 +41,8 @@ def write_exactly_once(written: DataFrame, order: WriteOrder) -> list[Outcome]:
     """Returns when all of it is committed; raises where somebody is in doubt. `written`: a batch of `writing`."""
     context = written.sparkSession.sparkContext
     context.setLocalProperty(_ORDER, b64encode(pickle.dumps(order)).decode())
-    rows = (
-        written._jdf.collectAsList()
-    )  # a few: by themselves they cost less than the stream that PySpark opens for them
+    # They are few: taken one by one they cost less than the stream that PySpark would open for them.
+    rows = written._jdf.collectAsList()
     outcomes = [Outcome(**orjson.loads(rows.get(index).getString(0))) for index in range(rows.size())]
     for outcome in outcomes:
         _judge(outcome, order)
@@ -54,8 +55,26 @@ def _write(address: str, extra: Mapping[str, Any], batches: Iterable[pa.RecordBa
     order: WriteOrder = pickle.loads(b64decode(context.getLocalProperty(_ORDER)))
     clients = TaskClients(address, extra)
     number, attempt = context.partitionId(), context.attemptNumber()
-    outcome = write_partition(batches, order, number, attempt, clients, _SEATS)
+    outcome = write_partition(_to_the_end(batches), order, number, attempt, clients, _SEATS)
     yield pa.RecordBatch.from_pydict({"outcome": [orjson.dumps(asdict(outcome)).decode()]})
+
+
+def _to_the_end(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Arrow takes a stream that breaks off for one that ends. What a JVM had sent before it died must not be committed as if it were all:
+    behind a whole stream there is Spark's own end mark, behind a broken one nothing."""
+    yield from batches
+    if not _from_spark().peek(1):
+        raise EOFError("Spark's side of the task is gone; nothing of it is written")
+
+
+def _from_spark() -> Any:
+    """Where PySpark's worker reads from: a local variable of its loop, below which this runs."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and not (frame.f_code.co_name == "main" and "infile" in frame.f_locals):
+        frame = frame.f_back
+    if frame is None:
+        raise RuntimeError("this PySpark keeps its input elsewhere; whorl.query.action must know where")
+    return frame.f_locals["infile"]
 
 
 @cache

@@ -38,7 +38,7 @@ class Compiled:
     observed: tuple[str, ...]
     """Metrics that count rows which the writer does not get to see, and which `whorl.query.dead` finds again."""
 
-    def by_spark(self, delivery: Delivery | None) -> bool:
+    def by_spark(self, delivery: Delivery) -> bool:
         """Whether Spark's own sinks do it all; else Whorl writes each batch."""
         native = delivery is Delivery.NATIVE and not self.observed
         return native or delivery in (Delivery.REALTIME, Delivery.FILES)

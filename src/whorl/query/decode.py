@@ -1,7 +1,8 @@
 """From the bytes of records to rows, by Spark itself. What is no row has an error in the words of `whorl.formats`.
 
 What differs from `whorl.formats`: behind a JSON object or an Avro record anything may follow, bytes in JSON that are no UTF-8 are read as
-U+FFFD, and a time given in seconds must be a whole number.
+U+FFFD, and a time given in seconds must be a whole number. And every record is read: what nothing looks into does not pass as bytes, as it
+does in tasks.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class QueryFigures:
     read: int = 0
     """Rows in all since the start."""
     written: int = 0
-    """Those that Spark wrote itself: to files, and in real-time mode."""
+    """Those that Spark's own sinks wrote (`Compiled.by_spark`)."""
     rate: float = 0.0
     """Rows a second that came in."""
     batch_seconds: float = 0.0

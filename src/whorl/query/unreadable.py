@@ -24,8 +24,8 @@ def explained(rows: Iterable[Entry], dead_letter: str, readers: Readers) -> Iter
     """The same rows, with the reason in those that no input could read."""
     for row in rows:
         if row[0] == dead_letter and row[7] is not None:
-            said: dict[str, bytes] = dict(row[7])
-            reader = readers.get(said[_OPERATOR].decode())
+            operator = dict(row[7]).get(_OPERATOR) or b""  # none in a row of a sink that writes to the same topic
+            reader = readers.get(operator.decode())
             if reader and (words := _why(*reader, row[1])):
                 row = (*row[:7], _with(words, row[7]))
         yield row

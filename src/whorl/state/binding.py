@@ -14,7 +14,7 @@ from whorl.state.table import Table
 from whorl.units import parse_duration
 
 
-def declared(operator: type) -> dict[str, State]:
+def declared(operator: type) -> dict[str, State[Any]]:
     """By name, those of the base classes first."""
     names = {name: None for cls in reversed(operator.__mro__) for name, each in vars(cls).items() if _is_state(each)}
     found = {name: getattr(operator, name) for name in names}
@@ -44,7 +44,7 @@ class Binding:
             yield lp.table(self._id, f"{name}{state.suffix}", event=state.ttl_time == "event")
 
 
-def rules(state: State, name: str, operator: str) -> Rules:
+def rules(state: State[Any], name: str, operator: str) -> Rules:
     """Raises where the declaration makes no sense."""
     if state.ttl_time not in ("processing", "event"):
         raise _wrong(operator, name, f"ttl_time '{state.ttl_time}' is neither processing nor event")
@@ -53,7 +53,7 @@ def rules(state: State, name: str, operator: str) -> Rules:
     return Rules(operator, name, conversion(state.type), _ttl(state, name, operator), state.refresh_on_read)
 
 
-def _ttl(state: State, name: str, operator: str) -> int | None:
+def _ttl(state: State[Any], name: str, operator: str) -> int | None:
     if state.ttl is None:
         return None
     try:

@@ -13,115 +13,82 @@ bound to a host yet refuses to be used.
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, Self, TypeVar, overload
+from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, overload
 
 from whorl.errors import PipelineError
 from whorl.state.bound import BoundList, BoundMap, BoundValue
+from whorl.state.scope import Bound
 
 T = TypeVar("T")
 K = TypeVar("K")
+B = TypeVar("B", bound=Bound)
 TtlTime = Literal["processing", "event"]
 
 
-class State:
-    """What all declarations have in common."""
+class Lifetime(TypedDict, total=False):
+    """How long a value is there; without any of it, for ever."""
+
+    ttl: str | float | None
+    """Like "1h", or seconds: after it was last written (or read, with `refresh_on_read`)."""
+    ttl_time: TtlTime
+    refresh_on_read: bool
+
+
+class State(Generic[B]):
+    """What all declarations have in common. `B` is what it is in the hands of an operator."""
 
     suffix = ""
     """Of the table's name: it tells maps from other states in the changelog."""
-    bound: type[BoundValue[Any]] | type[BoundList[Any]] | type[BoundMap[Any, Any]]
+    bound: type[Bound]
 
-    def __init__(self, type: Any, ttl: str | float | None, ttl_time: TtlTime, refresh_on_read: bool) -> None:
+    def __init__(self, type: Any, **lifetime: Unpack[Lifetime]) -> None:
         self.name = ""
         self.type = type
-        self.ttl = ttl
-        """Like "1h", or seconds: how long after it was last written (or read, with `refresh_on_read`) a value is there."""
-        self.ttl_time = ttl_time
-        self.refresh_on_read = refresh_on_read
+        self.ttl = lifetime.get("ttl")
+        self.ttl_time: TtlTime = lifetime.get("ttl_time", "processing")
+        self.refresh_on_read = lifetime.get("refresh_on_read", False)
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    def _unbound(self, instance: object) -> PipelineError:
-        return PipelineError(
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> B: ...
+    def __get__(self, instance: object | None, owner: type) -> Self | B:
+        if instance is None:
+            return self
+        raise PipelineError(
             f"the state '{self.name}' of '{type(instance).__qualname__}' was used before a host opened the operator",
             hint="use it in process or on_timer",
             code="state-outside",
         )
 
 
-class ValueState(State, Generic[T]):
+class ValueState(State[BoundValue[T]], Generic[T]):
     """One value for each key."""
 
     bound = BoundValue
 
-    def __init__(
-        self,
-        type: type[T],
-        *,
-        ttl: str | float | None = None,
-        ttl_time: TtlTime = "processing",
-        refresh_on_read: bool = False,
-    ) -> None:
-        super().__init__(type, ttl, ttl_time, refresh_on_read)
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> BoundValue[T]: ...
-    def __get__(self, instance: object | None, owner: type) -> Self | BoundValue[T]:
-        if instance is None:
-            return self
-        raise self._unbound(instance)
+    def __init__(self, type: type[T], **lifetime: Unpack[Lifetime]) -> None:
+        super().__init__(type, **lifetime)
 
 
-class ListState(State, Generic[T]):
+class ListState(State[BoundList[T]], Generic[T]):
     """A list for each key; `type` is that of its elements."""
 
     bound = BoundList
 
-    def __init__(
-        self,
-        type: type[T],
-        *,
-        ttl: str | float | None = None,
-        ttl_time: TtlTime = "processing",
-        refresh_on_read: bool = False,
-    ) -> None:
-        super().__init__(type, ttl, ttl_time, refresh_on_read)
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> BoundList[T]: ...
-    def __get__(self, instance: object | None, owner: type) -> Self | BoundList[T]:
-        if instance is None:
-            return self
-        raise self._unbound(instance)
+    def __init__(self, type: type[T], **lifetime: Unpack[Lifetime]) -> None:
+        super().__init__(type, **lifetime)
 
 
-class MapState(State, Generic[K, T]):
+class MapState(State[BoundMap[K, T]], Generic[K, T]):
     """A map for each key. `ttl` is that of each entry."""
 
     suffix = "{}"
     bound = BoundMap
 
-    def __init__(
-        self,
-        key_type: type[K],
-        type: type[T],
-        *,
-        ttl: str | float | None = None,
-        ttl_time: TtlTime = "processing",
-        refresh_on_read: bool = False,
-    ) -> None:
-        super().__init__(type, ttl, ttl_time, refresh_on_read)
+    def __init__(self, key_type: type[K], type: type[T], **lifetime: Unpack[Lifetime]) -> None:
+        super().__init__(type, **lifetime)
         self.key_type = key_type
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> BoundMap[K, T]: ...
-    def __get__(self, instance: object | None, owner: type) -> Self | BoundMap[K, T]:
-        if instance is None:
-            return self
-        raise self._unbound(instance)

@@ -15,9 +15,9 @@ from confluent_kafka import TopicPartition
 from whorl.errors import WorldError
 from whorl.kafka.clients import Clients
 from whorl.kafka.reading import read_on
+from whorl.state.partition import LP_KEY
 from whorl.tasks.layout import Layout, Place
 
-LP_KEY = b"_lp"
 VERSION = 1
 _BACK, _FURTHER = 64, 16
 

@@ -18,8 +18,9 @@ from whorl.errors import Superseded
 from whorl.kafka.clients import Clients
 from whorl.kafka.transactions import Transactions
 from whorl.plan import naming
+from whorl.state.partition import LP_KEY
 from whorl.tasks.assignment import GENERATED
-from whorl.tasks.changelog import LP_KEY, by_lp, decode_lp, encode_lp, read_lps
+from whorl.tasks.changelog import by_lp, decode_lp, encode_lp, read_lps
 from whorl.tasks.control import Status, StatusReader
 from whorl.tasks.layout import Layout, Place
 from whorl.tasks.register import Holder, Register, Registration

@@ -23,10 +23,10 @@ from whorl.kafka.transactions import Transactions
 from whorl.plan import naming
 from whorl.state.backend import Backend, MemoryBackend, Meta, Wanted, boot_id, misfit
 from whorl.state.disk import LmdbBackend, Occupied
-from whorl.state.partition import LpState
+from whorl.state.partition import LP_KEY, LpState
 from whorl.state.room import Room
 from whorl.tasks.assignment import Assignment
-from whorl.tasks.changelog import LP_KEY, decode_lp, encode_lp
+from whorl.tasks.changelog import decode_lp, encode_lp
 from whorl.tasks.layout import Place
 
 _MAX_AGE = 12 * 3600.0

@@ -24,10 +24,10 @@ from whorl.errors import PipelineError, Superseded, Unavailable, WorldError
 from whorl.kafka.clients import Clients
 from whorl.kafka.transactions import Aborted
 from whorl.operators.chain import StepFailed
-from whorl.state.partition import LpState
+from whorl.state.partition import LP_KEY, LpState
 from whorl.state.timers import Kind
 from whorl.tasks.assignment import GENERATED, Assignment, generated_topic, is_generated
-from whorl.tasks.changelog import LP_KEY, by_lp, encode_positions, read_positions
+from whorl.tasks.changelog import by_lp, encode_positions, read_positions
 from whorl.tasks.failures import Failures, as_error
 from whorl.tasks.inlet import Inlet
 from whorl.tasks.layout import Place

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from whorl.errors import UsageError
-from whorl.operators.keyed import Emitted, KeyedOperator, moment
+from whorl.operators.keyed import Emitted, KeyedOperator, milliseconds, moment
 from whorl.operators.keyed_step import KeyedStep, TimerMessage
 from whorl.operators.record import Metadata, Row
 from whorl.sinks.kafka import key_bytes
@@ -65,7 +65,7 @@ class OperatorHarness:
     def send(self, key: Any, row: Row, at: datetime | None = None) -> list[Row]:
         """A record; what the operator gives for it and for the timers that are due before it. `at`: its event time, up to which the
         watermark moves first. If the operator raises, nothing of the record is left."""
-        message = TimerMessage(key_bytes(key) or b"", round(self.clock() * 1000) if at is None else _ms(at))
+        message = TimerMessage(key_bytes(key), round(self.clock() * 1000) if at is None else milliseconds(at))
         return self._do(lambda: self._record(message, row, at))
 
     def pass_time(self, duration: str | float) -> list[Row]:
@@ -132,7 +132,7 @@ class OperatorHarness:
             self.emitted += self._step.process(dict(row), Metadata(message, message.key()))
 
     def _move(self, time: datetime) -> None:
-        if self._lp.clocks.move(_INPUT, _ms(time)):
+        if self._lp.clocks.move(_INPUT, milliseconds(time)):
             self._fire("event", self._lp.clocks.watermark)
 
     def _tick(self, now: int) -> None:
@@ -154,7 +154,3 @@ class OperatorHarness:
             self._lp.undo()
             raise
         self._lp.keep()
-
-
-def _ms(time: datetime) -> int:
-    return round(time.timestamp() * 1000)
