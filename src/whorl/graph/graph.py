@@ -93,6 +93,11 @@ class StreamGraph:
         return (*order, *waiting)
 
 
+def keyed_by(node: Node) -> tuple[str, ...] | None:
+    """The columns by which it keeps state, none of them where that is the record's own key; None where it keeps no state."""
+    return node.what.keyed_by() if isinstance(node.what, OperatorType) else None
+
+
 def together(schemas: Iterable[Schema | None]) -> Schema | None:
     """The columns of rows that come from any of several inputs; not known as soon as one of them is not."""
     columns: dict[str, str] = {}

@@ -11,6 +11,7 @@ from whorl.kafka.topics import Cluster, TopicWanted
 from whorl.plan import naming
 from whorl.plan.plan import Component, Host, Input, OutputKind, Plan
 from whorl.tasks.assignment import generated_topic
+from whorl.tasks.changelog import DELETIONS_KEPT
 from whorl.tasks.generated import partitions
 from whorl.tasks.layout import logical_partitions
 from whorl.tasks.register import Registration
@@ -66,6 +67,21 @@ def kept(topic: str, partitions: int) -> TopicWanted:
     return TopicWanted(topic, partitions, _COMPACTED)
 
 
+def not_to_be_spread(component: Component, grown: Mapping[str, int], lps: int) -> Finding | None:
+    """Keys of a topic that grew stay in their logical partition only where the number of those divides the new count."""
+    wrong = next((topic for topic, count in grown.items() if count % lps), None)
+    if wrong is None or not component.keeps_state:
+        return None
+    message = f"topic '{wrong}' has {grown[wrong]} partitions now, but '{component.id}' keeps keys in {lps} logical partitions"
+    return Finding("growth", message, f"give it a multiple of {lps} partitions, or start over with 'whorl run --fresh'")
+
+
+def changelog(plan: Plan, component: Component, uid: str, lps: int) -> TopicWanted:
+    """Where there is state, deletions stay long enough for local copies to learn of them."""
+    longer = {"delete.retention.ms": str(round(DELETIONS_KEPT * 1000))} if component.keeps_state else {}
+    return TopicWanted(naming.changelog_topic(plan.pipeline, uid, component.id), lps, {**_COMPACTED, **longer})
+
+
 def _survey_component(plan: Plan, component: Component, ground: Ground, registration: Registration | None) -> None:
     ground.topics[component.id] = {input.id: _topics_of(plan, component, input, ground) for input in component.inputs}
     entry = registration.components.get(component.id) if registration else None
@@ -73,7 +89,7 @@ def _survey_component(plan: Plan, component: Component, ground: Ground, registra
     if component.host is Host.QUERY:
         lps = max(counts, default=plan.settings.partitions)
     else:
-        lps = entry.layout.lps if entry else logical_partitions(counts, plan.settings.max_tasks)
+        lps = entry.layout.lps if entry else logical_partitions(counts, plan.settings.max_tasks, plan.settings.cogroup)
     ground.lps[component.id] = lps
     for output in component.outputs:
         if output.kind is OutputKind.FILE:
@@ -82,8 +98,7 @@ def _survey_component(plan: Plan, component: Component, ground: Ground, registra
             _outside(plan, output.topic, f"sink '{output.id}'", ground)
         else:
             keep = {"retention.ms": _HOUR} if output.kind is OutputKind.VIEW else {}
-            # All topics that are sorted by a key have the same number, so that a key is in the same lp whatever way it came.
-            count = plan.settings.partitions if output.key else lps
+            count = plan.settings.partitions if output.sorted else lps
             _want(ground, TopicWanted(output.topic, count, {**_INTERNAL, **keep}))
 
 

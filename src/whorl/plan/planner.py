@@ -14,7 +14,7 @@ from whorl.config.spec import KafkaSource
 from whorl.errors import CheckFailed, Finding
 from whorl.formats import FormatOptions
 from whorl.graph.check import in_order
-from whorl.graph.graph import Edge, Kind, Node, StreamGraph
+from whorl.graph.graph import Edge, Kind, Node, StreamGraph, keyed_by
 from whorl.operators.native import ROW_BY_ROW
 from whorl.operators.operator import OperatorType
 from whorl.plan import naming
@@ -129,7 +129,7 @@ def _is_operator(node: Node) -> bool:
 
 
 def _keeps_state(node: Node) -> bool:
-    return isinstance(node.what, OperatorType) and bool(node.what.keyed_by())
+    return keyed_by(node) is not None
 
 
 def _keyed(share: Share, placed: Sequence[Placed]) -> bool:

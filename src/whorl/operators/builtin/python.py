@@ -95,8 +95,8 @@ class Python(OperatorType):
         operator = target(**self.options.args)
         return KeyedStep(operator, id, key_reader(self.options.key, schema), self.options.outputs)
 
-    def keyed_by(self) -> tuple[str, ...]:
-        return tuple(self.options.key)
+    def keyed_by(self) -> tuple[str, ...] | None:
+        return tuple(self.options.key) or None
 
     def outputs(self) -> tuple[str, ...]:
         return tuple(self.options.outputs)
