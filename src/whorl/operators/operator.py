@@ -130,9 +130,10 @@ class OperatorType(ABC):
         """Names of its outputs where it has more than the one; `from: id.name` reads one."""
         return ()
 
-    def keyed_by(self) -> tuple[str, ...]:
-        """The columns by which it keeps state: all rows with the same values there come to the same task, in order. None: it keeps none."""
-        return ()
+    def keyed_by(self) -> tuple[str, ...] | None:
+        """The columns by which it keeps state: all rows with the same values there come to the same task, in order. `()`: by the
+        key that the record has. None: it keeps none."""
+        return None
 
     def expressions(self) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """(path inside the options, SQL) of every expression, for check."""

@@ -36,7 +36,7 @@ def edge_input(graph: StreamGraph, edge: Edge, topic: str, format: FormatOptions
 def edge_output(graph: StreamGraph, edge: Edge, topic: str, format: FormatOptions, keyed: bool) -> Output:
     """Before an operator with state, the records are sorted by its key."""
     target, schema = graph.nodes[edge.target].what, graph.nodes[edge.source].schema
-    key = target.keyed_by() if isinstance(target, OperatorType) else ()
+    key = (target.keyed_by() if isinstance(target, OperatorType) else None) or ()
     return Output(topic, OutputKind.EDGE, topic, format, schema, key, keyed=keyed or bool(key))
 
 

@@ -98,7 +98,7 @@ class Fusing:
     def _not_keyed(self, edge: Edge) -> str:
         """Why the records of an edge must be sorted by key before an operator with state."""
         target = self.graph.nodes[edge.target]
-        key = target.what.keyed_by() if isinstance(target.what, OperatorType) else ()
+        key = target.what.keyed_by() if isinstance(target.what, OperatorType) else None
         if not key or self.hosted[target.id].host is not Host.TASKS:
             return ""
         alone = len(self.graph.into(edge.target)) == 1
