@@ -10,6 +10,7 @@ from whorl.operators.keyed import Context, Emitted, KeyedOperator, moment
 from whorl.operators.record import Metadata, Row
 from whorl.state.binding import Binding
 from whorl.state.partition import LpState
+from whorl.state.states import Lifetime
 from whorl.state.table import Table
 from whorl.state.timers import Timer
 from whorl.units import parse_duration
@@ -19,11 +20,17 @@ class KeyedStep:
     """What a host runs of one operator: `enter` says in which logical partition, then records and timers of that one."""
 
     def __init__(
-        self, operator: KeyedOperator, id: str, key_of: Callable[[bytes], Any], outputs: Collection[str] = ()
+        self,
+        operator: KeyedOperator,
+        id: str,
+        key_of: Callable[[bytes], Any],
+        outputs: Collection[str] = (),
+        lifetime: Lifetime | None = None,
     ) -> None:
+        """`lifetime`: of those states that declare none."""
         self.id = id
         self._operator, self._key_of = operator, key_of
-        self._binding = Binding(operator, id)
+        self._binding = Binding(operator, id, lifetime)
         self._scope, self._context = self._binding.scope, Context(id, outputs, parse_duration)
         self._tables: dict[LpState, tuple[Table, ...]] = {}
 
