@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from whorl.config.spec import KafkaSource
 from whorl.errors import Finding
 from whorl.kafka.topics import Cluster, TopicWanted
 from whorl.plan import naming
-from whorl.plan.plan import Component, Host, Input, OutputKind, Plan
+from whorl.plan.plan import Component, Host, Input, Output, OutputKind, Plan
 from whorl.tasks.assignment import generated_topic
 from whorl.tasks.changelog import DELETIONS_KEPT
 from whorl.tasks.generated import partitions
@@ -89,7 +89,7 @@ def _survey_component(plan: Plan, component: Component, ground: Ground, registra
     if component.host is Host.QUERY:
         lps = max(counts, default=plan.settings.partitions)
     else:
-        lps = entry.layout.lps if entry else logical_partitions(counts, plan.settings.max_tasks, plan.settings.cogroup)
+        lps = entry.layout.lps if entry else lps_of(plan, component, counts)
     ground.lps[component.id] = lps
     for output in component.outputs:
         if output.kind is OutputKind.FILE:
@@ -98,8 +98,22 @@ def _survey_component(plan: Plan, component: Component, ground: Ground, registra
             _outside(plan, output.topic, f"sink '{output.id}'", ground)
         else:
             keep = {"retention.ms": _HOUR} if output.kind is OutputKind.VIEW else {}
-            count = plan.settings.partitions if output.sorted else lps
+            count = _sorted_count(plan, output, ground) if output.sorted else lps
             _want(ground, TopicWanted(output.topic, count, {**_INTERNAL, **keep}))
+
+
+def lps_of(plan: Plan, component: Component, counts: Iterable[int]) -> int:
+    """A stream and the table it looks into have their keys in the same logical partitions."""
+    cogroup = plan.settings.cogroup or bool(component.tables)
+    return logical_partitions(counts, plan.settings.max_tasks, cogroup)
+
+
+def _sorted_count(plan: Plan, output: Output, ground: Ground) -> int:
+    """As many as the table that is looked into behind it, or else as all topics that are sorted by keys."""
+    reader = next(each for each in plan.components if any(input.topic == output.topic for input in each.inputs))
+    topics = [each.source.topic for each in reader.tables if isinstance(each.source, KafkaSource)]
+    counts = [ground.partitions[topic] for topic in topics if topic in ground.partitions]
+    return max(counts, default=plan.settings.partitions)
 
 
 def _topics_of(plan: Plan, component: Component, input: Input, ground: Ground) -> tuple[str, ...]:

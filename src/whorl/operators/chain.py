@@ -12,6 +12,7 @@ import itertools
 import linecache
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from whorl.errors import WhorlError
@@ -92,10 +93,14 @@ class Chain:
     """Steps of one task. Not for use by several threads."""
 
     def __init__(
-        self, nodes: Sequence[ChainNode], edges: Sequence[tuple[str, str, str]], emitters: Mapping[str, Emit]
+        self,
+        nodes: Sequence[ChainNode],
+        edges: Sequence[tuple[str, str, str]],
+        emitters: Mapping[str, Emit],
+        names: Mapping[str, str] | None = None,
     ) -> None:
         """`edges`: (source id, target id, name of the source's output or ''). `emitters`: by id of every target that is not an
-        operator of this chain, such as a sink or the topic of an edge."""
+        operator of this chain, such as a sink or the topic of an edge. `names`: what operators call a source whose id is another."""
         operators = {node.id: node for node in nodes if node.operator is not None}
         order = _order(operators, edges)
         self._steps = {id: _made(operators[id]) for id in order}
@@ -103,7 +108,7 @@ class Chain:
         """The operators with state, by id."""
         self._steps |= {id: _with_state(self._steps[id], keyed) for id, keyed in self.keyed.items()}
         self._bulks = {id: Bulk(id, step.call) for id, step in self._steps.items() if step.shape is Shape.BULK}
-        self._writer = _Writer(self._steps, edges, emitters, self._bulks)
+        self._writer = _Writer(_doors(self._steps, self.keyed, edges, names or {}), emitters, self._bulks)
         for id, bulk in self._bulks.items():
             bulk.next = self._writer.downstream(id)
         self._emitted = {id: self._writer.emitted(id) for id in self.keyed}
@@ -209,6 +214,38 @@ def _with_state(step: Step, keyed: KeyedStep) -> Step:
     return replace(step, call=keyed.process, open=keyed.open, close=keyed.close)
 
 
+@dataclass(frozen=True, slots=True)
+class _Doors:
+    """An operator with state and several inputs has a step for each of them, so that it is told which one a record came from."""
+
+    steps: Mapping[str, Step]
+    edges: Sequence[tuple[str, str, str]]
+    """They lead to the doors."""
+    owners: Mapping[str, str]
+    """Of a door: the operator."""
+
+
+def _doors(
+    steps: Mapping[str, Step],
+    keyed: Mapping[str, KeyedStep],
+    edges: Sequence[tuple[str, str, str]],
+    names: Mapping[str, str],
+) -> _Doors:
+    inner, led, owners = dict(steps), [], {}
+    for source, target, output in edges:
+        if target not in keyed or sum(each == target for _, each, _ in edges) == 1:
+            led.append((source, target, output))
+            continue
+        name = names.get(source) or (f"{source}_{output}" if output else source)
+        door = f"{target}<{name}"
+        inner[door] = replace(
+            steps[target], call=partial(keyed[target].process_from, input=name), open=None, close=None
+        )
+        led.append((source, door, output))
+        owners[door] = target
+    return _Doors(inner, led, owners)
+
+
 def _order(operators: Mapping[str, Any], edges: Sequence[tuple[str, str, str]]) -> list[str]:
     """Operators so that every edge goes forward; as given among equals."""
     waiting = {id: sum(target == id and source in operators for source, target, _ in edges) for id in operators}
@@ -245,15 +282,8 @@ def _given(shape: Shape, names: _Names) -> str:
 class _Writer:
     """Writes the source of the functions. Each is kept, so that a node with several inputs is written once."""
 
-    def __init__(
-        self,
-        steps: Mapping[str, Step],
-        edges: Sequence[tuple[str, str, str]],
-        emitters: Mapping[str, Emit],
-        bulks: Mapping[str, Bulk],
-    ) -> None:
-        self._steps = steps
-        self._edges = edges
+    def __init__(self, doors: _Doors, emitters: Mapping[str, Emit], bulks: Mapping[str, Bulk]) -> None:
+        self._steps, self._edges, self._owners = doors.steps, doors.edges, doors.owners
         self._emitters = emitters
         self._bulks = bulks
         self._scope: dict[str, Any] = {"StepFailed": StepFailed, "spread": spread}
@@ -330,10 +360,11 @@ class _Writer:
         return self._names[key]
 
     def _step(self, id: str, names: _Names, depth: int) -> list[str]:
-        shape, pad, targets = self._steps[id].shape, _INDENT * depth, self._out(id)
+        step, id = self._steps[id], self._owners.get(id, id)
+        shape, pad, targets = step.shape, _INDENT * depth, self._out(id)
         if shape is Shape.PASS:
             return self._fan(targets, names, depth)
-        call, result = self._name(self._steps[id].call), self._fresh("r")
+        call, result = self._name(step.call), self._fresh("r")
         lines = self._tried(id, f"{result} = {call}({_given(shape, names)})", depth)
         if shape is Shape.MAP:
             return lines + self._fan(targets, _Names(result, names.metadata), depth)

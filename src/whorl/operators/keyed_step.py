@@ -26,12 +26,13 @@ class KeyedStep:
         key_of: Callable[[bytes], Any],
         outputs: Collection[str] = (),
         lifetime: Lifetime | None = None,
+        tables: Collection[str] = (),
     ) -> None:
-        """`lifetime`: of those states that declare none."""
+        """`lifetime`: of those states that declare none. `tables`: those it may look into."""
         self.id = id
         self._operator, self._key_of = operator, key_of
         self._binding = Binding(operator, id, lifetime)
-        self._scope, self._context = self._binding.scope, Context(id, outputs, parse_duration)
+        self._scope, self._context = self._binding.scope, Context(id, outputs, tables, parse_duration)
         self._tables: dict[LpState, tuple[Table, ...]] = {}
 
     def open(self) -> None:
@@ -45,6 +46,11 @@ class KeyedStep:
             self._tables[lp] = self._binding.tables(lp)
         self._scope.tables = self._tables[lp]
         self._context._lp = lp
+
+    def process_from(self, row: Row, metadata: Metadata, input: str) -> list[Emitted]:
+        """As `process`, of a record that came from one of several inputs."""
+        self._context.input = input
+        return self.process(row, metadata)
 
     def process(self, row: Row, metadata: Metadata) -> list[Emitted]:
         """One record. What it wrote is kept or undone by the host, together with what other operators did with it."""
@@ -64,6 +70,7 @@ class KeyedStep:
         """One timer that was taken."""
         message = TimerMessage(timer.key, timer.time)
         context = self._context
+        context.input = ""
         context.metadata, context._emitted = Metadata(message, timer.key), []
         with self.at(timer.key):
             self._operator.on_timer(self._key_of(timer.key), moment(timer.time), context)

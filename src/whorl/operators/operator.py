@@ -71,6 +71,8 @@ class Upstream:
 
     table: str
     schema: Schema | None = None
+    is_table: bool = False
+    """No stream: rows to look up by the key of state."""
 
 
 @dataclass(frozen=True, slots=True)

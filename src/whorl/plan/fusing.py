@@ -13,7 +13,7 @@ from functools import cached_property
 
 from whorl.config.settings import Settings
 from whorl.config.spec import KafkaSource, SourceOptions
-from whorl.graph.graph import Edge, Kind, Node, StreamGraph, keyed_by
+from whorl.graph.graph import Edge, Kind, Node, StreamGraph, is_table, keyed_by
 from whorl.operators.operator import OperatorType
 from whorl.plan.hosts import Hosted, is_file, reader_of, why_there
 from whorl.plan.plan import Host, Mode
@@ -101,8 +101,10 @@ class Fusing:
         key = keyed_by(target)
         if key is None or self.hosted[target.id].host is not Host.TASKS:
             return ""
-        topics = {topic for each in self.graph.into(edge.target) for topic in self._topics_by(key, each.source)}
-        if None not in topics and (len(topics) == 1 or self.settings.cogroup):
+        topics = self._above(key, edge.target)
+        if is_table(self.graph.nodes[edge.source]) or (
+            None not in topics and (len(topics) == 1 or self.settings.cogroup)
+        ):
             return ""
         return f"'{target.id}' keeps state by {', '.join(key) or 'the key of records'}"
 
@@ -120,7 +122,7 @@ class Fusing:
         return self._above(key, id) if kept else {None}
 
     def _above(self, key: tuple[str, ...], id: str) -> set[str | None]:
-        return {topic for edge in self.graph.into(id) for topic in self._topics_by(key, edge.source)}
+        return {topic for edge in self.graph.streams_into(id) for topic in self._topics_by(key, edge.source)}
 
     def _why(self, node: Node, host: Host) -> str:
         return self.hosted[node.id].why if node.id in self.hosted else why_there(node, host)

@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Literal
 
 from whorl.config.settings import Settings
-from whorl.config.spec import FileSource, SinkOptions, SourceOptions, Watermark
+from whorl.config.spec import FileSource, KafkaSource, SinkOptions, SourceOptions, Watermark
 from whorl.formats import FormatOptions
 from whorl.graph.graph import Node, StreamGraph, keyed_by
 from whorl.operators.native import ROW_BY_ROW, Native, Query, Unique
@@ -69,6 +69,11 @@ class Input:
     """Where the component goes by event time: how late rows may be."""
 
     @property
+    def is_table(self) -> bool:
+        """No stream: its rows are kept to be looked up, and all that are there are read before any stream is."""
+        return isinstance(self.source, KafkaSource) and self.source.table
+
+    @property
     def is_static(self) -> bool:
         """No stream, but a table that is read as it is at the start."""
         return isinstance(self.source, FileSource) and self.source.static
@@ -114,6 +119,8 @@ class Wire:
     source: str
     target: str
     output: str = ""
+    name: str = ""
+    """What the target calls its source, where that is a topic."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +154,10 @@ class Component:
     def row_by_row(self) -> bool:
         """Whether each row is made of one row, so that key, timestamp and headers stay with it."""
         return all(isinstance(placed.native, ROW_BY_ROW) for placed in self.operators)
+
+    @property
+    def tables(self) -> tuple[Input, ...]:
+        return tuple(input for input in self.inputs if input.is_table)
 
     @property
     def keeps_state(self) -> bool:

@@ -113,7 +113,8 @@ class Python(OperatorType):
     def _with_state(self, target: Any, id: str, schema: Schema | None) -> KeyedStep:
         options, operator = self.options, target(**self.options.args)
         lifetime = Lifetime(ttl=options.ttl, ttl_time=options.ttl_time)
-        return KeyedStep(operator, id, key_reader(options.key, schema), options.outputs, lifetime)
+        tables = [upstream.table for upstream in self.upstreams if upstream.is_table]
+        return KeyedStep(operator, id, key_reader(options.key, schema), options.outputs, lifetime, tables)
 
     def keyed_by(self) -> tuple[str, ...] | None:
         return tuple(self.options.key) if self._keeps_state or self.options.key else None
