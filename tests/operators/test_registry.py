@@ -31,6 +31,8 @@ NAMES = [
     "distinct",
     "deduplicate",
     "join",
+    "count",
+    "sum",
 ]
 
 
