@@ -33,6 +33,8 @@ NAMES = [
     "join",
     "count",
     "sum",
+    "min",
+    "max",
 ]
 
 

@@ -5,6 +5,7 @@ from whorl.operators.builtin.aggregate import Aggregate
 from whorl.operators.builtin.branch import Branch
 from whorl.operators.builtin.count import Count
 from whorl.operators.builtin.expression import Cast, Filter, FlatMap, KeyBy, Map, Select
+from whorl.operators.builtin.extremes import Max, Min
 from whorl.operators.builtin.join import Join
 from whorl.operators.builtin.python import Python
 from whorl.operators.builtin.simple import Drop, Fill, Forward, Rename, Union
@@ -16,7 +17,7 @@ from whorl.operators.operator import OperatorType
 
 BUILTIN: tuple[type[OperatorType], ...] = (
     Forward, Add, Filter, Map, Select, Drop, Rename, Cast, Fill, FlatMap, KeyBy, Branch, Union, Validate, Python,
-    Sql, Aggregate, Distinct, Deduplicate, Join, Count, Sum,
+    Sql, Aggregate, Distinct, Deduplicate, Join, Count, Sum, Min, Max,
 )  # fmt: skip
 
 __all__ = ["BUILTIN"]
