@@ -31,6 +31,10 @@ NAMES = [
     "distinct",
     "deduplicate",
     "join",
+    "count",
+    "sum",
+    "min",
+    "max",
 ]
 
 

@@ -9,11 +9,11 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from whorl.config.fields import Columns, Format, Moment, OnError, OptionalSchema, Topic
+from whorl.config.fields import Format, Moment, OnError, OptionalSchema, Topic
 from whorl.config.files import SELF_DESCRIBING, FileOptions
 from whorl.config.validation import Problem
 from whorl.formats import format_schema, parse_format
-from whorl.operators.operator import ErrorPolicy, Options
+from whorl.operators.operator import Columns, ErrorPolicy, Options
 from whorl.operators.watermark import Watermark
 from whorl.schema import TEXT, UNKNOWN, Schema
 

@@ -30,16 +30,16 @@ class KeyedStep:
     ) -> None:
         """`lifetime`: of those states that declare none. `tables`: those it may look into."""
         self.id = id
-        self._operator, self._key_of = operator, key_of
+        self.operator, self.key_of = operator, key_of
         self._binding = Binding(operator, id, lifetime)
         self._scope, self._context = self._binding.scope, Context(id, outputs, tables, parse_duration)
         self._tables: dict[LpState, tuple[Table, ...]] = {}
 
     def open(self) -> None:
-        self._operator.open(self._context)
+        self.operator.open(self._context)
 
     def close(self) -> None:
-        self._operator.close()
+        self.operator.close()
 
     def enter(self, lp: LpState) -> None:
         if lp not in self._tables:
@@ -61,7 +61,7 @@ class KeyedStep:
         context.metadata, context._emitted = metadata, []
         self._scope.key = context._key = key
         try:
-            self._operator.process(self._key_of(key), row, context)
+            self.operator.process(self.key_of(key), row, context)
         finally:
             self._scope.key = context._key = None
         return context._emitted
@@ -73,7 +73,7 @@ class KeyedStep:
         context.input = ""
         context.metadata, context._emitted = Metadata(message, timer.key), []
         with self.at(timer.key):
-            self._operator.on_timer(self._key_of(timer.key), moment(timer.time), context)
+            self.operator.on_timer(self.key_of(timer.key), moment(timer.time), context)
         return context._emitted
 
     @contextmanager

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.native import Native
@@ -44,6 +44,17 @@ class Step:
     close: Callable[[], None] | None = None
     keyed: Callable[[str], KeyedStep] | None = None
     """Of an operator with state: by its id, which names what it keeps."""
+
+
+def several(value: Any) -> Any:
+    """One is a list of one."""
+    if value is None:
+        return ()
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+Columns = Annotated[tuple[str, ...], BeforeValidator(several)]
+"""The names of one column, or of several."""
 
 
 class Options(BaseModel):
@@ -102,7 +113,7 @@ class OperatorType(ABC):
     """Whether a record may leave with another key."""
     keeps_record: ClassVar[bool] = False
     """Whether what leaves it are records as they came: some may be missing, none is changed."""
-    in_tasks: ClassVar[bool] = True
+    in_tasks: bool = True
     """Whether it has a step; what has none runs in a query alone."""
     upstreams: tuple[Upstream, ...] = ()
     """What it reads, in the order written; known once it has its place in a graph."""

@@ -15,7 +15,7 @@ from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.keys import key_reader
 from whorl.operators.loading import load
 from whorl.operators.native import Call, Native
-from whorl.operators.operator import Fault, OperatorType, Options, Shape, Step, Upstream
+from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shape, Step, Upstream
 from whorl.schema import Schema, normal_type
 from whorl.state.states import Lifetime, TtlTime
 from whorl.units import Duration
@@ -39,7 +39,7 @@ class PythonOptions(Options):
     args: dict[str, Any] = Field(
         default_factory=dict, description="keyword arguments: for the function at each call, for the class once"
     )
-    key: tuple[str, ...] = Field(
+    key: Columns = Field(
         (),
         description="of a KeyedOperator: the column, or the columns, by which its state is kept; left out: the record's own key",
     )
@@ -53,11 +53,6 @@ class PythonOptions(Options):
     returns: dict[str, str] | None = Field(
         None, description="columns and types of the rows it gives; left out: not known"
     )
-
-    @field_validator("key", mode="before")
-    @classmethod
-    def _columns(cls, key: Any) -> Any:
-        return (key,) if isinstance(key, str) else key
 
     @field_validator("returns")
     @classmethod
