@@ -6,23 +6,18 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Sequence
-from uuid import uuid4
 
 from bench import records
 from bench.cluster import add_broker_option, address
-from bench.failures import Skipped
 from bench.latency import over_broker_ms
-from bench.measure import ratio
-from bench.peers import BareSpark, KafkaStreams, Quix, System
-from bench.throughput import Run, Scenario, interleaved
+from bench.peers import BareSpark, KafkaStreams, Quix
+from bench.throughput import SKIPPED, Scenario, compared, interleaved, load, ready
 from bench.topics import Topics
 from bench.whorl_side import Whorl
 
 PARTS = ("forward", "json", "latency")
 JSON_SHARE = 0.5
 QUIX_SHARE = 0.1
-SKIPPED = "skipped"
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -53,43 +48,19 @@ def main(options: Namespace) -> int:
 
 
 def _forward(topics: Topics, count: int, runs: int) -> tuple[str, str]:
-    systems = _ready([KafkaStreams(), Whorl("forward.yaml"), BareSpark()])
-    plain = _loaded(topics, "forward", records.plain(count), count, count)
+    systems = ready([KafkaStreams("Forward"), Whorl("forward.yaml"), BareSpark()])
+    plain = Scenario("forward", load(topics, "forward", records.plain(count)), count, count)
     results = interleaved(systems, [plain] * len(systems), topics, runs)
-    return _ratio(results, "bare_spark"), _ratio(results, "kafka_streams")
+    return compared(results, "bare_spark"), compared(results, "kafka_streams")
 
 
 def _json(topics: Topics, count: int, runs: int) -> str:
     """Each system has as many records as its speed needs for a steady run."""
     sizes = {"whorl": int(count * JSON_SHARE), "quix": int(count * QUIX_SHARE)}
-    systems = _ready([Quix(), Whorl("enrich.yaml")])
+    systems = ready([Quix("enrich"), Whorl("enrich.yaml")])
     loaded = [_loaded_json(topics, sizes[system.name]) for system in systems]
-    return _ratio(interleaved(systems, loaded, topics, runs), "quix")
+    return compared(interleaved(systems, loaded, topics, runs), "quix")
 
 
 def _loaded_json(topics: Topics, count: int) -> Scenario:
-    return _loaded(topics, "json", records.json(count), count, records.kept(count))
-
-
-def _loaded(topics: Topics, name: str, source: Iterable[tuple[bytes, bytes]], count: int, expected: int) -> Scenario:
-    topic = f"{name}-{uuid4().hex[:8]}"
-    topics.create(topic)
-    topics.load(topic, source)
-    return Scenario(name, topic, count, expected)
-
-
-def _ready(systems: Sequence[System]) -> list[System]:
-    """Those that can run here; says why of the others."""
-    ready = []
-    for system in systems:
-        try:
-            system.prepare()
-            ready.append(system)
-        except Skipped as reason:
-            print(f"{system.name} {SKIPPED}: {reason}")
-    return ready
-
-
-def _ratio(runs: Sequence[Run], peer: str) -> str:
-    ours, theirs = ([run.rate for run in runs if run.system == name] for name in ("whorl", peer))
-    return f"{ratio(ours, theirs):.2f}" if theirs else SKIPPED
+    return Scenario("json", load(topics, "json", records.json(count)), count, records.kept(count))

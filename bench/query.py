@@ -27,6 +27,7 @@ from bench.peers import Work
 from bench.processes import Process, cpu_seconds, temporary_folder
 from bench.query_sides import Bare, QueryWork, Side, WhorlQuery, slots_for_batches
 from bench.realtime import realtime_ratio
+from bench.throughput import SKIPPED, load
 from bench.topics import Topics
 
 PARTS = ("sql", "window", "batch", "realtime")
@@ -34,7 +35,6 @@ WARM_UP = 0.3
 LOOK_S = 0.2
 TIMEOUT_S = 300
 SMALL = 100
-SKIPPED = "skipped"
 Figures = dict[str, list[float]]
 """Of each side, one of every run."""
 
@@ -117,10 +117,7 @@ def _against_bare(figures: Figures, name: str) -> float:
 def _loaded(
     topics: Topics, name: str, source: Iterable[tuple[bytes, bytes]], count: int, expected: int, most: int
 ) -> Job:
-    topic = f"{name}-{uuid4().hex[:8]}"
-    topics.create(topic)
-    topics.load(topic, source)
-    return Job(name, topic, count, expected, most)
+    return Job(name, load(topics, name, source), count, expected, most)
 
 
 def _in_turns(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import NamedTuple
 
 KEYS = 10_000
 SIZE = 100
@@ -11,13 +12,26 @@ AMOUNTS = 1000
 PER_MINUTE = 50_000
 """Timed records to a minute of event time: every account has as many of them in each."""
 LATE_MS = 10_000
+LOOKED_AT = 1000
+"""Of how many keys the totals are known."""
+
+
+class Written(NamedTuple):
+    """How an amount is written, and how the count and sum of a key."""
+
+    amount: bytes
+    total: bytes
+
+
+TEXT = Written(b"%d", b"%d,%d")
+JSON = Written(b'{"amount": %d}', b'{"count":%d,"sum":%d}')
 
 
 def plain(count: int) -> Iterator[tuple[bytes, bytes]]:
     """Values of 100 bytes that do not compress away."""
     fillers = [random.Random(seed).randbytes(SIZE // 2).hex().encode()[: SIZE - 10] for seed in range(1000)]
     for number in range(count):
-        yield b"k%07d" % (number % KEYS), b"%010d" % number + fillers[number % 1000]
+        yield _key(number % KEYS), b"%010d" % number + fillers[number % 1000]
 
 
 def json(count: int) -> Iterator[tuple[bytes, bytes]]:
@@ -55,6 +69,32 @@ def timed(count: int) -> Iterator[tuple[bytes, bytes]]:
 def closed(count: int) -> int:
     """How many sums per account and minute are final when all timed records were read, up to `LATE_MS` late."""
     return max(0, _millis(count - 1) - LATE_MS) // 60_000 * KEYS
+
+
+def amounts(count: int, keys: int, written: Written) -> Iterator[tuple[bytes, bytes]]:
+    """Whole numbers, under keys drawn at random, all alike."""
+    for key, amount in _drawn(count, keys):
+        yield _key(key), written.amount % amount
+
+
+def totals(count: int, keys: int, written: Written) -> dict[bytes, bytes]:
+    """What the last amounts of some keys come to."""
+    found: dict[int, tuple[int, int]] = {}
+    for key, amount in _drawn(count, keys):
+        if key % max(1, keys // LOOKED_AT) == 0:
+            seen, total = found.get(key, (0, 0))
+            found[key] = seen + 1, total + amount
+    return {_key(key): written.total % total for key, total in found.items()}
+
+
+def _drawn(count: int, keys: int) -> Iterator[tuple[int, int]]:
+    draw = random.Random(keys).random
+    for _ in range(count):
+        yield int(draw() * keys), int(draw() * AMOUNTS)
+
+
+def _key(number: int) -> bytes:
+    return b"k%07d" % number
 
 
 def _millis(number: int) -> int:

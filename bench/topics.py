@@ -47,6 +47,10 @@ class Topics:
         for future in self._admin.delete_topics(list(names)).values():
             future.result(30)
 
+    def delete_of(self, run: str) -> None:
+        """All topics that carry the name of a run: also those that the system made for itself."""
+        self.delete(*(name for name in self._admin.list_topics(timeout=30).topics if run in name))
+
     def load(self, topic: str, records: Iterable[tuple[bytes, bytes]]) -> int:
         """Produces all records; the number of them, every one acknowledged."""
         producer = Producer({"bootstrap.servers": self.address, **QUIET, **LOADING})

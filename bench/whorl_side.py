@@ -16,9 +16,8 @@ DAEMON = "pyspark.daemon"
 
 
 class Whorl:
-    name = "whorl"
-
-    def __init__(self, pipeline: str) -> None:
+    def __init__(self, pipeline: str, name: str = "whorl") -> None:
+        self.name = name
         self._pipeline = pipeline
 
     def prepare(self) -> None:

@@ -23,6 +23,7 @@ from bench.processes import Process, spark_files_in, temporary_folder
 QUIX = "quixstreams==3.28.1"
 QUIX_PROCESSES = 2
 MAX_OFFSETS = 400_000
+PER_BATCH = "100000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,10 @@ class Peer:
 class KafkaStreams(Peer):
     name = "kafka_streams"
 
+    def __init__(self, program: str) -> None:
+        """`program` is a class of bench/peers."""
+        self._program = program
+
     def prepare(self) -> None:
         compiler = shutil.which("javac")
         if compiler is None:
@@ -63,14 +68,16 @@ class KafkaStreams(Peer):
         classes = KEPT / "classes"
         classes.mkdir(parents=True, exist_ok=True)
         subprocess.run(
-            [compiler, "-cp", streams_class_path(), "-d", classes, PEERS / "Forward.java"], check=True, timeout=120
+            [compiler, "-cp", streams_class_path(), "-d", classes, *PEERS.glob("*.java")], check=True, timeout=120
         )
 
     def start(self, work: Work, stack: ExitStack) -> Sequence[Process]:
         java = shutil.which("java") or "java"
         where = f"{KEPT / 'classes'}{os.pathsep}{streams_class_path()}"
-        arguments = (work.broker, work.name, work.source, work.sink, temporary_folder(stack))
-        command = (java, "-Xms1g", "-Xmx1g", "-cp", where, "Forward", *arguments)
+        folder = temporary_folder(stack)
+        arguments = (work.broker, work.name, work.source, work.sink, folder / "state")
+        options = ("-Xms1g", "-Xmx1g", f"-Djava.io.tmpdir={folder}", "-cp", where)
+        command = (java, *options, self._program, *arguments)
         return [stack.enter_context(Process(command, LOGS / f"{work.name}.log"))]
 
 
@@ -90,8 +97,27 @@ class BareSpark(Peer):
         return [stack.enter_context(Process(command, log, spark_files_in(temporary_folder(stack))))]
 
 
+class PerKey(Peer):
+    """Spark's own state by key in Python, with the settings of the query benchmark."""
+
+    name = "per_key"
+
+    def prepare(self) -> None:
+        connector()
+
+    def start(self, work: Work, stack: ExitStack) -> Sequence[Process]:
+        arguments = (work.broker, work.source, work.sink, temporary_folder(stack), connector(), "local[2]", PER_BATCH)
+        command = (PYTHON, PEERS / "bare_query.py", "per_key", *arguments)
+        files = spark_files_in(temporary_folder(stack))
+        return [stack.enter_context(Process(command, LOGS / f"{work.name}.log", files))]
+
+
 class Quix(Peer):
     name = "quix"
+
+    def __init__(self, kind: str) -> None:
+        """`kind` of work, as quix_app.py names it."""
+        self._kind = kind
 
     def prepare(self) -> None:
         """An environment of its own: its pins are not Whorl's."""
@@ -105,11 +131,11 @@ class Quix(Peer):
         done.touch()
 
     def start(self, work: Work, stack: ExitStack) -> Sequence[Process]:
-        arguments = (work.broker, work.name, work.source, work.sink, temporary_folder(stack))
+        arguments = (self._kind, work.broker, work.name, work.source, work.sink)
         command = (self._python, PEERS / "quix_app.py", *arguments)
         env = {"PYTHONPATH": str(PIPELINES)}
         logs = [LOGS / f"{work.name}-{number}.log" for number in range(QUIX_PROCESSES)]
-        return [stack.enter_context(Process(command, log, env)) for log in logs]
+        return [stack.enter_context(Process((*command, temporary_folder(stack)), log, env)) for log in logs]
 
     @property
     def _python(self) -> Path:

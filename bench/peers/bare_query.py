@@ -1,15 +1,18 @@
 """usage: bare_query.py KIND BROKER SOURCE SINK CHECKPOINT_DIR JARS MASTER MAX_OFFSETS
 
-The work of the query benchmark in hand-written PySpark, at least once, until stopped. KIND: sql, window, batch, realtime.
+The work of the query and count benchmarks in hand-written PySpark, at least once, until stopped. KIND: sql, window, batch,
+realtime, per_key.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 PAYMENT = "id long, account string, amount double, country string, note string"
 TIMED = "account string, amount double, at timestamp"
@@ -46,7 +49,8 @@ def main(kind: str, broker: str, source: str, sink: str, checkpoint: str, jars: 
     )
     records = (reader if kind == "realtime" else reader.option("maxOffsetsPerTrigger", most)).load()
     kafka = {"kafka.bootstrap.servers": broker, "topic": sink, **({} if kind == "realtime" else LARGE_REQUESTS)}
-    query = {"sql": sql, "window": window, "batch": batch, "realtime": realtime}[kind](records, kafka)
+    kinds = {"sql": sql, "window": window, "batch": batch, "realtime": realtime, "per_key": per_key}
+    query = kinds[kind](records, kafka)
     query.option("checkpointLocation", checkpoint).start().awaitTermination()
 
 
@@ -76,6 +80,29 @@ def realtime(records: DataFrame, kafka: dict[str, str]) -> Any:
     rows = read(records, STAMPED).where("amount > 0").selectExpr("key", "account", "amount * 1.19 AS total", "sent")
     writer = written(rows).writeStream.format("kafka").options(**kafka)
     return writer.outputMode("update").trigger(realTime="5 minutes")
+
+
+def per_key(records: DataFrame, kafka: dict[str, str]) -> Any:
+    amounts = records.selectExpr("CAST(key AS string) AS key", "CAST(CAST(value AS string) AS long) AS amount")
+    totals = amounts.groupBy("key").transformWithState(Totals(), "key string, value string", "Update", "None")
+    return totals.writeStream.format("kafka").options(**kafka).outputMode("update")
+
+
+class Totals(StatefulProcessor):
+    """A line `count,sum` for each record; the state is read and written once for all records of a key in a batch."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._total = handle.getValueState("total", "count long, sum long")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        count, total = self._total.get() or (0, 0)
+        for row in rows:
+            count, total = count + 1, total + row.amount
+            yield Row(key=key[0], value=f"{count},{total}")
+        self._total.update((count, total))
+
+    def close(self) -> None:
+        """Nothing to close."""
 
 
 def large_payments(records: DataFrame) -> DataFrame:

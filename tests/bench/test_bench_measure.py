@@ -30,3 +30,11 @@ def test_growth_is_per_minute() -> None:
 def test_json_records_keep_what_the_filter_should() -> None:
     amounts = [float(value.split(b'"amount": ')[1].split(b",")[0]) for _, value in records.json(3000)]
     assert sum(amount > 250 for amount in amounts) == records.kept(3000)
+
+
+def test_totals_are_those_of_the_amounts() -> None:
+    due = records.totals(5000, 10, records.TEXT)
+    for key, total in due.items():
+        amounts = [int(value) for name, value in records.amounts(5000, 10, records.TEXT) if name == key]
+        assert total == b"%d,%d" % (len(amounts), sum(amounts))
+    assert len(due) == 10
