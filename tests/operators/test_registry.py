@@ -35,6 +35,7 @@ NAMES = [
     "sum",
     "min",
     "max",
+    "reduce",
 ]
 
 
