@@ -36,6 +36,7 @@ NAMES = [
     "min",
     "max",
     "reduce",
+    "average",
 ]
 
 

@@ -2,6 +2,7 @@
 
 from whorl.operators.builtin.add import Add
 from whorl.operators.builtin.aggregate import Aggregate
+from whorl.operators.builtin.average import Average
 from whorl.operators.builtin.branch import Branch
 from whorl.operators.builtin.count import Count
 from whorl.operators.builtin.expression import Cast, Filter, FlatMap, KeyBy, Map, Select
@@ -19,6 +20,7 @@ from whorl.operators.operator import OperatorType
 BUILTIN: tuple[type[OperatorType], ...] = (
     Forward, Add, Filter, Map, Select, Drop, Rename, Cast, Fill, FlatMap, KeyBy, Branch, Union, Validate, Python,
     Sql, Aggregate, Distinct, Deduplicate, Join, Count, Sum, Min, Max, Reduce,
+    Average,
 )  # fmt: skip
 
 __all__ = ["BUILTIN"]

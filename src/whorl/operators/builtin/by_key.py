@@ -112,9 +112,13 @@ class ResultByKey(ByKey):
 
     def result(self, schema: Schema | None, kind: str) -> Pairs:
         """The column of the result, and its type: text in the place of text."""
-        stays = schema == TEXT and VALUE not in self.kept
-        name = self.options.as_ or (VALUE if stays else self.type)
-        return ((name, "string" if schema == TEXT and name == VALUE else kind),)
+        if self.stays_text(schema):
+            return ((VALUE, "string"),)
+        return ((self.options.as_ or self.type, kind),)
+
+    def stays_text(self, schema: Schema | None) -> bool:
+        """Whether the result is text in the place of text."""
+        return schema == TEXT and self.options.as_ in ("", VALUE) and VALUE not in self.kept
 
     def shaped(self, schema: Schema | None) -> Callable[..., Row]:
         """From a record and the results to the row that leaves. It is compiled, being called for each record."""
