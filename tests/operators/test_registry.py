@@ -37,6 +37,7 @@ NAMES = [
     "max",
     "reduce",
     "average",
+    "latest",
 ]
 
 

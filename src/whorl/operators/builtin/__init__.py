@@ -8,6 +8,7 @@ from whorl.operators.builtin.count import Count
 from whorl.operators.builtin.expression import Cast, Filter, FlatMap, KeyBy, Map, Select
 from whorl.operators.builtin.extremes import Max, Min
 from whorl.operators.builtin.join import Join
+from whorl.operators.builtin.latest import Latest
 from whorl.operators.builtin.python import Python
 from whorl.operators.builtin.reduce import Reduce
 from whorl.operators.builtin.simple import Drop, Fill, Forward, Rename, Union
@@ -20,7 +21,7 @@ from whorl.operators.operator import OperatorType
 BUILTIN: tuple[type[OperatorType], ...] = (
     Forward, Add, Filter, Map, Select, Drop, Rename, Cast, Fill, FlatMap, KeyBy, Branch, Union, Validate, Python,
     Sql, Aggregate, Distinct, Deduplicate, Join, Count, Sum, Min, Max, Reduce,
-    Average,
+    Average, Latest,
 )  # fmt: skip
 
 __all__ = ["BUILTIN"]

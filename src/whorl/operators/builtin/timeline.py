@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from whorl.operators.keyed import Clock, Context, milliseconds
 from whorl.operators.record import Row
@@ -28,4 +28,4 @@ def moment_in(record: Row, column: str) -> datetime:
     moment = record.get(column)
     if not isinstance(moment, datetime):
         raise ValueError(f"column '{column}' holds {moment!r}, which is not a timestamp")
-    return moment
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
