@@ -53,6 +53,9 @@ EXAMPLES = {
     "sum": "{id: spent, type: sum, from: payments, key: account, of: amount, as: spent, count: payments}",
     "min": "{id: least, type: min, from: payments, key: account, of: amount}",
     "max": "{id: most, type: max, from: payments, key: account, of: amount, keep: country}",
+    "reduce": "{id: decayed, type: reduce, from: payments, key: account, init: 0, with: acc * 0.9 + amount, as: level}",
+    "average": "{id: usual, type: average, from: payments, key: account, of: amount, window: 1m, every: 10s}",
+    "latest": "{id: last, type: latest, from: payments, key: account, ttl: 30d}",
     "python": "{id: judge, type: python, from: payments, function: judging.judge}",
 }
 """One for each operator, over rows {account, amount, country, tags}; the tests check each."""

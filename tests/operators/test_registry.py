@@ -35,6 +35,9 @@ NAMES = [
     "sum",
     "min",
     "max",
+    "reduce",
+    "average",
+    "latest",
 ]
 
 

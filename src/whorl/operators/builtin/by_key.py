@@ -55,6 +55,13 @@ class OfOptions(ResultOptions):
     of: str = Field("", description="the column that is looked at; may be left out where rows are text")
 
 
+def keyed_step(make: Callable[[], KeyedOperator], options: Any) -> Step:
+    """The step of what `make` gives, whose states last as the options say."""
+    lifetime = Lifetime(ttl=getattr(options, "ttl", None), ttl_time=getattr(options, "ttl_time", "processing"))
+    # What a key means is in the record's columns, so its bytes are handed on as they are.
+    return Step(Shape.KEYED, make, keyed=lambda id: KeyedStep(make(), id, bytes, lifetime=lifetime))
+
+
 class ByKey(OperatorType):
     """An operator with state whose options are `KeyOptions`."""
 
@@ -63,15 +70,7 @@ class ByKey(OperatorType):
         """A new one, for rows of this schema."""
 
     def step(self, schema: Schema | None) -> Step:
-        # What a key means is in its columns, so that its bytes are handed on as they are.
-        return Step(
-            Shape.KEYED, self.keyed, keyed=lambda id: KeyedStep(self.keyed(schema), id, bytes, (), self.lifetime)
-        )
-
-    @property
-    def lifetime(self) -> Lifetime:
-        options = self.options
-        return Lifetime(ttl=options.ttl, ttl_time=options.ttl_time) if isinstance(options, LastingOptions) else {}
+        return keyed_step(lambda: self.keyed(schema), self.options)
 
     @property
     def entering(self) -> Schema | None:
@@ -112,9 +111,13 @@ class ResultByKey(ByKey):
 
     def result(self, schema: Schema | None, kind: str) -> Pairs:
         """The column of the result, and its type: text in the place of text."""
-        stays = schema == TEXT and VALUE not in self.kept
-        name = self.options.as_ or (VALUE if stays else self.type)
-        return ((name, "string" if schema == TEXT and name == VALUE else kind),)
+        if self.stays_text(schema):
+            return ((VALUE, "string"),)
+        return ((self.options.as_ or self.type, kind),)
+
+    def stays_text(self, schema: Schema | None) -> bool:
+        """Whether the result is text in the place of text."""
+        return schema == TEXT and self.options.as_ in ("", VALUE) and VALUE not in self.kept
 
     def shaped(self, schema: Schema | None) -> Callable[..., Row]:
         """From a record and the results to the row that leaves. It is compiled, being called for each record."""
