@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from whorl.errors import WhorlError
+from whorl.operators.fold import FoldStep
 from whorl.operators.keyed import Emitted
 from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.operator import OperatorType, Shape, Step
@@ -117,6 +118,12 @@ class Chain:
     def has_bulk(self) -> bool:
         return bool(self._bulks)
 
+    @property
+    def folds(self) -> bool:
+        """Whether it keeps state, and nothing in it is a user's own code, which may take its time."""
+        shapes = {step.shape for step in self._steps.values()}
+        return Shape.FOLD in shapes and not shapes & {Shape.CALL, Shape.EACH, Shape.BULK, Shape.KEYED}
+
     def entry(self, source: str) -> Emit:
         """What to call with every row of this source."""
         return self._writer.downstream(source)
@@ -211,6 +218,8 @@ def _made(node: ChainNode) -> Step:
 
 
 def _with_state(step: Step, keyed: KeyedStep) -> Step:
+    if isinstance(keyed, FoldStep):
+        return replace(step, shape=Shape.FOLD, call=keyed.fold, open=keyed.open, close=keyed.close)
     return replace(step, call=keyed.process, open=keyed.open, close=keyed.close)
 
 
@@ -233,7 +242,7 @@ def _doors(
 ) -> _Doors:
     inner, led, owners = dict(steps), [], {}
     for source, target, output in edges:
-        if target not in keyed or sum(each == target for _, each, _ in edges) == 1:
+        if target not in keyed or steps[target].shape is Shape.FOLD or sum(each == target for _, each, _ in edges) == 1:
             led.append((source, target, output))
             continue
         name = names.get(source) or (f"{source}_{output}" if output else source)
@@ -273,6 +282,8 @@ class _Names:
 
 
 def _given(shape: Shape, names: _Names) -> str:
+    if shape is Shape.FOLD:
+        return f"{names.row}, {names.metadata}"
     if shape not in (Shape.CALL, Shape.EACH, Shape.KEYED):
         return names.row
     row = f"{names.row}.copy()" if names.shared else names.row
@@ -366,7 +377,7 @@ class _Writer:
             return self._fan(targets, names, depth)
         call, result = self._name(step.call), self._fresh("r")
         lines = self._tried(id, f"{result} = {call}({_given(shape, names)})", depth)
-        if shape is Shape.MAP:
+        if shape in (Shape.MAP, Shape.FOLD):
             return lines + self._fan(targets, _Names(result, names.metadata), depth)
         if shape is Shape.FILTER:
             return [*lines, f"{pad}if {result}:", *self._fan(targets, names, depth + 1)]

@@ -56,7 +56,7 @@ class KeyedStep:
         """One record. What it wrote is kept or undone by the host, together with what other operators did with it."""
         key = metadata.key
         if key is None:
-            raise ValueError("the record has no key, and what is kept here is kept by key")
+            raise no_key()
         context = self._context
         context.metadata, context._emitted = metadata, []
         self._scope.key = context._key = key
@@ -84,6 +84,10 @@ class KeyedStep:
             yield
         finally:
             self._scope.key = self._context._key = None
+
+
+def no_key() -> ValueError:
+    return ValueError("the record has no key, and what is kept here is kept by key")
 
 
 class TimerMessage:

@@ -34,6 +34,7 @@ class Shape(Enum):
     EACH = "each"  # call(row, metadata) -> the same
     BULK = "bulk"  # call([row], [metadata]) -> one such result for each row
     KEYED = "keyed"  # has state by key; `keyed` makes what is called
+    FOLD = "fold"  # as KEYED, where call(row, metadata) -> row
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,10 @@ class Work:
         return all_or_nothing
 
     def _together(self) -> dict[str, HandleAll]:
-        return {topic: self._all(handle) for topic, handle in self.handles.items()} if self._chain.has_bulk else {}
+        """Bulk steps want it so; for folds, which are fast, it spares what trying each record alone takes."""
+        if not self._chain.has_bulk and not self._chain.folds:
+            return {}
+        return {topic: self._all(handle) for topic, handle in self.handles.items()}
 
     def _all(self, handle: Handle) -> HandleAll:
         def handle_all(messages: list[Message]) -> None:

@@ -21,6 +21,7 @@ from whorl.operators.builtin.by_key import OfColumn, OfOptions, Pairs, Reading
 from whorl.operators.builtin.query_only import not_a_time
 from whorl.operators.builtin.timeline import Timeline
 from whorl.operators.expressions.types import MAX_PRECISION, bounded, is_decimal, precision_scale
+from whorl.operators.fold import Fold
 from whorl.operators.keyed import Context, KeyedOperator, milliseconds, moment
 from whorl.operators.operator import Fault
 from whorl.operators.record import Row
@@ -35,17 +36,18 @@ _OPEN = Digits(prec=MAX_PRECISION)
 Divide = Callable[[Any, int], Any]
 
 
-class RunningAverage(Reading):
+class RunningAverage(Reading, Fold):
     count_and_sum = ValueState(list)
+    kept = "count_and_sum"
+    fresh = True
 
     def __init__(self, read: Callable[[Row], Any], shaped: Callable[..., Row], divide: Divide) -> None:
         super().__init__(read, shaped)
         self._divide = divide
 
-    def process(self, key: Any, record: Row, context: Context) -> None:
-        count, total = _with(self.count_and_sum.get() or (0, None), self._read(record))
-        self.count_and_sum.set([count, total])
-        context.emit(self._shaped(record, self._divide(total, count)))
+    def fold(self, before: Any, record: Row) -> tuple[Any, Row]:
+        count, total = _with(before or (0, None), self._read(record))
+        return [count, total], self._shaped(record, self._divide(total, count))
 
 
 class WindowedAverage(Reading):

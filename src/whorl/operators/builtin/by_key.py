@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import Field
 
 from whorl.operators.expressions.types import is_numeric
+from whorl.operators.fold import step_of
 from whorl.operators.keyed import KeyedOperator
-from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shape, Step
 from whorl.operators.record import Row
 from whorl.operators.sqltext import told_apart
@@ -59,7 +59,7 @@ def keyed_step(make: Callable[[], KeyedOperator], options: Any) -> Step:
     """The step of what `make` gives, whose states last as the options say."""
     lifetime = Lifetime(ttl=getattr(options, "ttl", None), ttl_time=getattr(options, "ttl_time", "processing"))
     # What a key means is in the record's columns, so its bytes are handed on as they are.
-    return Step(Shape.KEYED, make, keyed=lambda id: KeyedStep(make(), id, bytes, lifetime=lifetime))
+    return Step(Shape.KEYED, make, keyed=lambda id: step_of(make(), id, bytes, lifetime))
 
 
 class ByKey(OperatorType):
@@ -130,7 +130,7 @@ class ResultByKey(ByKey):
 
 
 class Reading(KeyedOperator):
-    """Its `process` reads a value from each record, and emits a row."""
+    """Reads a value from each record, and emits a row."""
 
     def __init__(self, read: Callable[[Row], Any], shaped: Callable[..., Row]) -> None:
         self._read, self._shaped = read, shaped

@@ -6,22 +6,24 @@ from collections.abc import Callable
 from typing import Any
 
 from whorl.operators.builtin.by_key import Pairs, ResultByKey, ResultOptions
-from whorl.operators.keyed import Context, KeyedOperator
+from whorl.operators.fold import Fold
+from whorl.operators.keyed import KeyedOperator
 from whorl.operators.record import Row
 from whorl.schema import Schema
 from whorl.state.states import ValueState
 
 
-class RunningCount(KeyedOperator):
+class RunningCount(Fold):
     count = ValueState(int)
+    kept = "count"
+    fresh = True
 
     def __init__(self, shaped: Callable[..., Row]) -> None:
         self._shaped = shaped
 
-    def process(self, key: Any, record: Row, context: Context) -> None:
-        count = (self.count.get() or 0) + 1
-        self.count.set(count)
-        context.emit(self._shaped(record, count))
+    def fold(self, before: Any, record: Row) -> tuple[Any, Row]:
+        count = (before or 0) + 1
+        return count, self._shaped(record, count)
 
 
 class Count(ResultByKey):

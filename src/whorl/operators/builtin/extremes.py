@@ -8,7 +8,8 @@ from typing import Any
 
 from whorl.operators.builtin.amounts import number_reader
 from whorl.operators.builtin.by_key import OfColumn, OfOptions, Pairs, Reading
-from whorl.operators.keyed import Context, KeyedOperator
+from whorl.operators.fold import Fold
+from whorl.operators.keyed import KeyedOperator
 from whorl.operators.record import Row
 from whorl.schema import TEXT, Schema
 from whorl.state.states import ValueState
@@ -34,8 +35,9 @@ def _less(one: Any, other: Any) -> bool:
         raise ValueError(f"{one!r} and {other!r} cannot be compared") from None
 
 
-class RunningExtreme(Reading):
+class RunningExtreme(Reading, Fold):
     value: ValueState[Any] = ValueState(object)
+    kept = "value"
 
     def __init__(
         self, read: Callable[[Row], Any], shaped: Callable[..., Row], choose: Callable[[Any, Any], Any]
@@ -43,11 +45,9 @@ class RunningExtreme(Reading):
         super().__init__(read, shaped)
         self._choose = choose
 
-    def process(self, key: Any, record: Row, context: Context) -> None:
-        value = self._choose(self.value.get(), self._read(record))
-        if value is not None:
-            self.value.set(value)
-        context.emit(self._shaped(record, value))
+    def fold(self, before: Any, record: Row) -> tuple[Any, Row]:
+        value = self._choose(before, self._read(record))
+        return value, self._shaped(record, value)
 
 
 class Extreme(OfColumn):

@@ -12,7 +12,8 @@ from whorl.operators.builtin.simple import Scalar
 from whorl.operators.expressions import Compiled, ExpressionError, compile_expression
 from whorl.operators.expressions.casts import conversion
 from whorl.operators.expressions.columns import observed_type
-from whorl.operators.keyed import Context, KeyedOperator
+from whorl.operators.fold import Fold
+from whorl.operators.keyed import KeyedOperator
 from whorl.operators.operator import Fault
 from whorl.operators.record import Row
 from whorl.schema import UNKNOWN, Schema
@@ -23,21 +24,17 @@ _ROUNDS = 40
 """After so many the type of a sum of decimals has all the digits that there can be."""
 
 
-class Reduction(Reading):
+class Reduction(Reading, Fold):
     acc: ValueState[Any] = ValueState(object)
+    kept = "acc"
 
     def __init__(self, read: Callable[[Row], Any], shaped: Callable[..., Row], init: Any) -> None:
         super().__init__(read, shaped)
         self._init = init
 
-    def process(self, key: Any, record: Row, context: Context) -> None:
-        before = self.acc.get()
+    def fold(self, before: Any, record: Row) -> tuple[Any, Row]:
         after = self._read({**record, ACC: self._init if before is None else before})
-        if after is None:
-            self.acc.clear()
-        else:
-            self.acc.set(after)
-        context.emit(self._shaped(record, after))
+        return after, self._shaped(record, after)
 
 
 class ReduceOptions(ResultOptions):

@@ -8,30 +8,31 @@ from pydantic import Field
 
 from whorl.operators.builtin.amounts import number_reader, plus, sum_type
 from whorl.operators.builtin.by_key import OfColumn, OfOptions, Pairs, Reading
-from whorl.operators.keyed import Context, KeyedOperator
+from whorl.operators.fold import Fold
+from whorl.operators.keyed import KeyedOperator
 from whorl.operators.record import Row
 from whorl.schema import TEXT, Schema
 from whorl.state.states import ValueState
 
 
-class RunningSum(Reading):
+class RunningSum(Reading, Fold):
     sum: ValueState[Any] = ValueState(object)
+    kept = "sum"
 
-    def process(self, key: Any, record: Row, context: Context) -> None:
-        total = plus(self.sum.get(), self._read(record))
-        if total is not None:
-            self.sum.set(total)
-        context.emit(self._shaped(record, total))
+    def fold(self, before: Any, record: Row) -> tuple[Any, Row]:
+        total = plus(before, self._read(record))
+        return total, self._shaped(record, total)
 
 
-class RunningSumAndCount(Reading):
+class RunningSumAndCount(Reading, Fold):
     sum_and_count = ValueState(list)
+    kept = "sum_and_count"
+    fresh = True
 
-    def process(self, key: Any, record: Row, context: Context) -> None:
-        total, count = self.sum_and_count.get() or (None, 0)
+    def fold(self, before: Any, record: Row) -> tuple[Any, Row]:
+        total, count = before or (None, 0)
         total, count = plus(total, self._read(record)), count + 1
-        self.sum_and_count.set([total, count])
-        context.emit(self._shaped(record, total, count))
+        return [total, count], self._shaped(record, total, count)
 
 
 class SumOptions(OfOptions):
