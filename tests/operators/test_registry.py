@@ -38,6 +38,7 @@ NAMES = [
     "reduce",
     "average",
     "latest",
+    "sessionize",
 ]
 
 

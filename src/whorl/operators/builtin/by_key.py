@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field
 
-from whorl.operators.expressions.types import is_numeric
+from whorl.operators.builtin.amounts import may_be_number
 from whorl.operators.keyed import KeyedOperator
 from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shape, Step
@@ -155,7 +155,7 @@ class OfColumn(ResultByKey):
 
     def fits(self, kind: str) -> bool:
         """Whether it can look at values of this type, those of unknown type included."""
-        return kind == UNKNOWN or is_numeric(kind)
+        return may_be_number(kind)
 
     @property
     def of(self) -> str:
