@@ -151,7 +151,9 @@ class OfColumn(ResultByKey):
         if not self.options.of and self.entering != TEXT:
             yield Fault((), "missing-key", "it has no 'of'", "name the column that it looks at: `of: column`")
         elif self.entering != TEXT and not self.fits(kind):
-            yield Fault(("of",), "type", f"the column '{self.options.of}' is a {kind}", f"name one of {self.fitting}")
+            yield Fault(
+                ("of",), "type", f"the column '{self.options.of}' is a {kind}", f"name a column of {self.fitting}"
+            )
 
     def fits(self, kind: str) -> bool:
         """Whether it can look at values of this type, those of unknown type included."""

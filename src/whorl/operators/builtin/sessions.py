@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import reduce
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from whorl.operators.builtin.amounts import may_be_number, number_reader, plus, sum_type
 from whorl.operators.builtin.by_key import ByKey, KeyOptions, Path
@@ -147,6 +147,13 @@ class SessionizeOptions(KeyOptions):
         default_factory=dict,
         description=f"column to what it becomes, such as sum(amount): {', '.join(_MERGED)} of a column",
     )
+
+    @field_validator("aggregates")
+    @classmethod
+    def _allowed(cls, aggregates: dict[str, str]) -> dict[str, str]:
+        for name, written in aggregates.items():
+            Aggregate.parsed(name, written)
+        return aggregates
 
     @model_validator(mode="after")
     def _names(self) -> SessionizeOptions:
