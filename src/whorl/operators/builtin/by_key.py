@@ -43,7 +43,7 @@ class LastingOptions(KeyOptions):
 
 
 class ResultOptions(LastingOptions):
-    keep: Columns = Field((), description="columns of the record that leave with the result")
+    keep: Columns = Field((), description="columns of the record that leave beside the key's and the result")
     as_: str = Field(
         "",
         alias="as",
