@@ -20,8 +20,6 @@ from whorl.schema import UNKNOWN, Schema
 
 _END = "\r\n"
 """What the writer puts behind a line: cells that hold any of it are quoted."""
-_WHOLE = {int}
-"""Cells that need no look at what they hold."""
 
 
 def csv_codec(options: CsvFormat, schema: Schema | None) -> Codec:
@@ -82,19 +80,37 @@ def _encoder(options: CsvFormat, names: tuple[str, ...]) -> Encode:
     buffer = io.StringIO()
     writer = csv.writer(buffer, delimiter=options.delimiter, quotechar=options.quote, lineterminator=_END)
 
-    join = options.delimiter.join
-    plain = not set(options.delimiter + options.quote) & set("-0123456789")
+    numbers = _numbers_encoder(options, names)
 
     def encode(row: Row) -> bytes:
-        cells = [row.get(name) for name in names]
-        if plain and set(map(type, cells)) == _WHOLE:
-            return join(map(str, cells)).encode()
+        if line := numbers(row):
+            return line
         buffer.seek(0)
         buffer.truncate()
-        writer.writerow([_cell(cell) for cell in cells])
+        writer.writerow([_cell(row.get(name)) for name in names])
         return buffer.getvalue().removesuffix(_END).encode()
 
     return encode
+
+
+def _numbers_encoder(options: CsvFormat, names: tuple[str, ...]) -> Callable[[Row], bytes | None]:
+    """Of rows that hold whole numbers alone, which need no quotes; None for others. It is compiled, being called for each row."""
+    if set(options.delimiter + options.quote) & set("-0123456789"):
+        return lambda row: None
+    cells = {f"c{index}": name for index, name in enumerate(names)}
+    line = options.delimiter.replace("%", "%%").join("%d" for _ in cells).encode()
+    scope: dict[str, Any] = {}
+    source = "\n".join(
+        [
+            "def encode(row):",
+            *(f"    {cell} = row.get({name!r})" for cell, name in cells.items()),
+            f"    if {' and '.join(f'{cell}.__class__ is int' for cell in cells)}:",
+            f"        return {line!r} % ({', '.join(cells)},)",
+        ]
+    )
+    exec(source, scope)
+    encoder: Callable[[Row], bytes | None] = scope["encode"]
+    return encoder
 
 
 def _cell(value: Any) -> Any:

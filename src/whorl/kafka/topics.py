@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
@@ -17,6 +18,8 @@ Place = tuple[str, int]
 """A topic and a partition."""
 T = TypeVar("T")
 _TIMEOUT = 15.0
+_PAUSE = 0.1
+_NOT_READY = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR)
 
 
 @dataclass(frozen=True)
@@ -101,11 +104,20 @@ class Cluster:
 
     def committed(self, group: str) -> dict[Place, int]:
         """The group's offsets as Kafka tools see them."""
-        futures = self._admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group)], request_timeout=_TIMEOUT
-        )
-        answer = self._call(futures[group].result)
+        answer = self._call(lambda: self._ask_group(group))
         return {(tp.topic, tp.partition): tp.offset for tp in answer.topic_partitions if tp.offset >= 0}
+
+    def _ask_group(self, group: str) -> Any:
+        """A broker that has just begun to keep offsets of groups says for a while that it is not ready yet."""
+        until = time.monotonic() + _TIMEOUT
+        while True:
+            asked = [ConsumerGroupTopicPartitions(group)]
+            try:
+                return self._admin.list_consumer_group_offsets(asked, request_timeout=_TIMEOUT)[group].result()
+            except KafkaException as error:
+                if error.args[0].code() not in _NOT_READY or time.monotonic() > until:
+                    raise
+                time.sleep(_PAUSE)
 
     def topic_config(self, topics: Iterable[str]) -> dict[str, dict[str, str]]:
         return self._config(ResourceType.TOPIC, topics)

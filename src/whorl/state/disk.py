@@ -85,16 +85,12 @@ class LmdbBackend:
             stored = self._read_meta(writing)
             if stored != self._meta:
                 raise Superseded(f"the local state in '{self._folder}' was written by another: {stored}")
-            put, delete = writing.put, writing.delete
-            for key in sorted(puts):
-                value = puts[key]
-                if value is None:
-                    delete(short(key))
-                elif len(key) < LONGEST_KEY:
-                    put(key, value)
-                else:
-                    put(short(key), _with_key(key, value))
-            put(_META, meta.encode())
+            for key in [key for key, value in puts.items() if value is None]:
+                writing.delete(short(key))
+            stored_as = [_stored(key, value) for key, value in puts.items() if value is not None]
+            stored_as.sort()
+            writing.cursor().putmulti(stored_as)
+            writing.put(_META, meta.encode())
         self._meta = meta
 
     def count(self) -> int:
@@ -133,8 +129,9 @@ class LmdbBackend:
         return entries
 
 
-def _with_key(key: bytes, value: bytes) -> bytes:
-    return len(key).to_bytes(4) + key + value
+def _stored(key: bytes, value: bytes) -> Entry:
+    """Of a key that is too long, the whole of it goes before the value."""
+    return (key, value) if len(key) < LONGEST_KEY else (short(key), len(key).to_bytes(4) + key + value)
 
 
 def _entry(stored: bytes, raw: bytes) -> Entry:

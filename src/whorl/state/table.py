@@ -137,8 +137,9 @@ class Table:
     def settle(self) -> None:
         """What was written is committed. Large values are not cached, so that those in the cache cannot outgrow what was counted."""
         values, cache = self.values, self._cache
-        fresh = len(values.keys() - cache.keys())
+        before = len(cache)
         cache.update(values)
+        fresh = len(cache) - before
         for key in self._large:
             del cache[key]
         self._room.take(self._written * fresh // (len(values) or 1) + fresh * _OVERHEAD // 4)
