@@ -28,7 +28,7 @@ from bench.whorl_side import daemons, jvm, run_whorl, workers
 KINDS = ("worker", "driver", "broker", "jvm", "daemon")
 VICTIMS: dict[str, Callable[[Process], list[Member]]] = {
     "worker": workers,
-    "daemon": daemons,
+    "daemon": lambda process: daemons(process) or workers(process),
     "jvm": jvm,
     "driver": lambda process: [member for member in process.members() if member.pid == process.pid],
 }

@@ -55,5 +55,6 @@ def daemons(process: Process) -> list[Member]:
 
 
 def workers(process: Process) -> list[Member]:
+    """Also those that outlived their daemon: Spark goes on with them, and starts another daemon only when it needs another worker."""
     parents = {member.pid for member in daemons(process)}
-    return [member for member in process.members() if member.parent in parents]
+    return [member for member in process.members() if DAEMON in member.command and member.pid not in parents]
