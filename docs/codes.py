@@ -10,6 +10,8 @@ from whorl.config.codes import CODES
 
 PREFLIGHT = {
     "broker-version": ("The broker is older than Kafka 2.5, which exactly once needs.", "Use a newer broker."),
+    "growth": ("A topic has a number of partitions over which the keys of an operator with state cannot be spread as they were.",
+               "Give it a multiple of the component's logical partitions, or start over with `whorl run --fresh`."),
     "group-offsets": ("The consumer group's offsets are not the job's own positions: something else committed to the group.",
                       "Delete the group's offsets to keep the job's, or set `group_id` to another name."),
     "manifest": ("The name has positions of components that this file does not have, or that read other topics.",

@@ -49,6 +49,13 @@ EXAMPLES = {
     "distinct": "{id: countries, type: distinct, from: payments, columns: [country]}",
     "deduplicate": "{id: once, type: deduplicate, from: payments, columns: [account, amount]}",
     "join": "{id: named, type: join, from: [payments, customers], on: account, kind: left}",
+    "count": "{id: seen, type: count, from: payments, key: account}",
+    "sum": "{id: spent, type: sum, from: payments, key: account, of: amount, as: spent, count: payments}",
+    "min": "{id: least, type: min, from: payments, key: account, of: amount}",
+    "max": "{id: most, type: max, from: payments, key: account, of: amount, keep: country}",
+    "reduce": "{id: decayed, type: reduce, from: payments, key: account, init: 0, with: acc * 0.9 + amount, as: level}",
+    "average": "{id: usual, type: average, from: payments, key: account, of: amount, window: 1m, every: 10s}",
+    "latest": "{id: last, type: latest, from: payments, key: account, ttl: 30d}",
     "python": "{id: judge, type: python, from: payments, function: judging.judge}",
 }
 """One for each operator, over rows {account, amount, country, tags}; the tests check each."""

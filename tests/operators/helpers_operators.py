@@ -1,13 +1,16 @@
-"""Short ways to make operators, steps and metadata."""
+"""Short ways to make operators, steps and metadata, and to crash an operator with state at every record."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from whorl.operators.operator import OperatorType, Step
-from whorl.operators.record import Metadata
+from whorl.operators.operator import Fault, OperatorType, Step, Upstream
+from whorl.operators.record import Metadata, Row
 from whorl.operators.registry import OPERATORS
 from whorl.schema import Schema
+from whorl.testing import OperatorHarness
 
 
 class FakeMessage:
@@ -40,6 +43,40 @@ def operator(type: str, **options: Any) -> OperatorType:
 
 def step(type: str, schema: Schema | None = None, **options: Any) -> Step:
     return operator(type, **options).step(schema)
+
+
+Act = Callable[[OperatorHarness], Any]
+
+
+def sent(*rows: tuple[Any, Row]) -> list[Act]:
+    """Records, each a key and a row, as what happens to a harness."""
+    return [lambda harness, key=key, row=row: harness.send(key, row) for key, row in rows]  # type: ignore[misc]
+
+
+def assert_survives(make: Callable[[], OperatorHarness], acts: Sequence[Act], keys: Sequence[Any]) -> None:
+    """Wherever a commit and then a crash fall, rows, states and timers are as without them."""
+    once = _life(make(), acts, len(acts), len(acts))
+    for committed, crashed in itertools.combinations_with_replacement(range(len(acts)), 2):
+        again = _life(make(), acts, committed, crashed)
+        assert again.rows == once.rows
+        assert again.timers() == once.timers()
+        assert [again.states(key) for key in keys] == [once.states(key) for key in keys]
+
+
+def _life(harness: OperatorHarness, acts: Sequence[Act], committed: int, crashed: int) -> OperatorHarness:
+    for number, act in enumerate(acts):
+        act(harness)
+        if number == committed:
+            harness.commit()
+        if number == crashed:
+            harness.crash()
+    return harness
+
+
+def faults(type: str, schema: dict[str, str] | None, **options: Any) -> list[Fault]:
+    """What an operator finds wrong with itself where rows of this schema enter."""
+    columns = Schema.of(schema) if schema else None
+    return list(operator(type, **options).reading([Upstream("in", columns)]).faults())
 
 
 def metadata(key: bytes | None = b"k") -> Metadata:

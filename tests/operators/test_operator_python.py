@@ -10,8 +10,10 @@ from pydantic import ValidationError
 
 from whorl.errors import PipelineError
 from whorl.operators.loading import load
-from whorl.operators.operator import Shape
+from whorl.operators.operator import OperatorType, Shape, Upstream
 from whorl.schema import Schema
+from whorl.state.backend import MemoryBackend, Meta
+from whorl.state.partition import LpState
 
 CODE = """
 def plain(row):
@@ -43,6 +45,16 @@ class Counter:
 
 class NoProcess:
     pass
+
+from whorl import KeyedOperator, ValueState
+
+class Keyed(KeyedOperator):
+    own = ValueState(int, ttl="1h")
+    other = ValueState(int)
+    def process(self, key, record, context):
+        context.emit({"key": key, "own": self.own.get(), "other": self.other.get()})
+        self.own.set(record["n"])
+        self.other.set(record["n"])
 """
 
 
@@ -121,6 +133,40 @@ def test_import_errors(path: str, words: str) -> None:
         load(path)
     assert caught.value.code == "import"
     assert words in str(caught.value)
+
+
+def placed(**options: Any) -> OperatorType:
+    return operator("python", **{"class": "usercode_python.Keyed", **options}).reading([Upstream("in")])
+
+
+def test_by_what_state_is_kept() -> None:
+    assert operator("python", function="usercode_python.plain").reading([Upstream("in")]).keyed_by() is None
+    assert placed(**{"class": "usercode_python.Counter"}).keyed_by() is None
+    assert placed().keyed_by() == ()
+    assert placed(key="a").keyed_by() == ("a",)
+    assert placed(key=["a", "b"], outputs=["x"]).keyed_by() == ("a", "b")
+    assert placed(returns={"n": "long"}).native(None) is None
+    assert list(placed(ttl="1m").faults()) == []
+
+
+@pytest.mark.parametrize("option", [{"key": "a"}, {"outputs": ["a"]}, {"ttl": "1m"}])
+def test_options_of_state_need_a_class_that_keeps_it(option: dict[str, Any]) -> None:
+    (name,) = option
+    (fault,) = placed(**{"class": "usercode_python.Counter", **option}).faults()
+    assert (fault.path, fault.code) == ((name,), "type")
+    assert fault.message == f"'{name}' is for a KeyedOperator, which 'usercode_python.Counter' is not"
+    with pytest.raises(ValidationError, match=f"'{name}' is for a class that is a KeyedOperator"):
+        operator("python", function="usercode_python.plain", **option)
+
+
+def test_a_time_to_live_for_states_that_have_none() -> None:
+    keyed = placed(ttl="1m").step(None).keyed
+    assert keyed is not None
+    step, lp = keyed("id"), LpState(MemoryBackend(), Meta("t", "t", "t"))
+    step.enter(lp)
+    step.process({"n": 7}, metadata(b"k"))
+    lp.clocks.tick(60_001)
+    assert [row for _, row, _ in step.process({"n": 8}, metadata(b"k"))] == [{"key": "k", "own": 7, "other": None}]
 
 
 def test_a_class_without_process() -> None:

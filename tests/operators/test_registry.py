@@ -31,6 +31,13 @@ NAMES = [
     "distinct",
     "deduplicate",
     "join",
+    "count",
+    "sum",
+    "min",
+    "max",
+    "reduce",
+    "average",
+    "latest",
 ]
 
 

@@ -13,6 +13,11 @@ def test_logical_partitions(counts, most, lps):
     assert logical_partitions(counts, most) == lps
 
 
+@pytest.mark.parametrize(("counts", "most", "lps"), [([8, 12], None, 4), ([8, 12], 3, 2), ([5, 7], None, 1), ([], 2, 1)])
+def test_logical_partitions_of_cogrouped_topics(counts, most, lps):
+    assert logical_partitions(counts, most, cogroup=True) == lps
+
+
 @pytest.mark.parametrize(("tasks", "lps"), [(1, 1), (2, 4), (3, 4), (4, 4), (3, 7)])
 def test_every_place_has_one_task_and_every_lp_too(tasks, lps):
     layout, partitions = Layout(1, tasks, lps), {"a": 8, "b": 3, "c": 1}

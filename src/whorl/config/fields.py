@@ -33,13 +33,6 @@ def _topic(value: Any) -> Any:
     return value
 
 
-def several(value: Any) -> Any:
-    """One is a list of one."""
-    if value is None:
-        return ()
-    return value if isinstance(value, list | tuple) else (value,)
-
-
 def _policy(value: Any) -> Any:
     return {"action": value} if isinstance(value, str) else value
 
@@ -94,7 +87,6 @@ def _milliseconds(value: Any) -> Any:
 _COLUMNS = TypeAdapter(dict[str, Annotated[str, BeforeValidator(_column_type)]])
 Id = Annotated[str, BeforeValidator(_id)]
 Topic = Annotated[str, BeforeValidator(_topic)]
-Columns = Annotated[tuple[str, ...], BeforeValidator(several)]
 OnError = Annotated[ErrorPolicy, BeforeValidator(_policy)]
 Format = Annotated[FormatOptions, BeforeValidator(_format)]
 OptionalFormat = Annotated[FormatOptions | None, BeforeValidator(_format)]

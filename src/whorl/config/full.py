@@ -34,6 +34,7 @@ class _Top(Options):
 
     name: Name | None = None
     sources: dict[str | int, Any] | None = None
+    tables: dict[str | int, Any] | None = None
     operators: list[Any] | None = None
     sinks: dict[str | int, Any] | None = None
     settings: dict[str | int, Any] | None = None
@@ -48,7 +49,7 @@ def read_full(document: Document, default_name: str) -> tuple[PipelineSpec, Tree
     settings = root.child("settings")
     spec = PipelineSpec(
         name=str(name.value) if name and name.value is not None else default_name,
-        sources=tuple(reader.sources(root)),
+        sources=(*reader.sources(root), *reader.tables(root)),
         operators=tuple(reader.operators(root, ("operators",))),
         sinks=tuple(reader.sinks(root)),
         settings=settings.plain() if settings and settings.value else {},
@@ -78,6 +79,13 @@ class Reader:
         return [
             SourceSpec(**self._end("source", SOURCES, ("sources", id), tree, "to"))
             for id, tree in _entries(root.child("sources"))
+        ]
+
+    def tables(self, root: Tree) -> list[SourceSpec]:
+        """Topics that are no streams: sources all the same, so that what reads one says so by `from`."""
+        return [
+            SourceSpec(**self._end("table", SOURCES, ("tables", id), _as_table(tree), "to"))
+            for id, tree in _entries(root.child("tables"))
         ]
 
     def sinks(self, root: Tree) -> list[SinkSpec]:
@@ -127,7 +135,7 @@ class Reader:
                 Finding("unknown-type", f"{what} '{id}' has no known type: '{type}'", hint, tree.value_at(("type",)))
             )
             return None
-        other = "to" if what == "source" else "from"
+        other = "from" if what == "sink" else "to"
         options, findings = validate(types[type], tree, at, f"{what} '{id}'", also=(other,))
         self.findings += findings
         return options
@@ -148,6 +156,12 @@ def duplicates(spec: PipelineSpec) -> list[Finding]:
             findings.append(Finding("duplicate-id", f"the id '{named.id}' is taken", hint, named.at))
         seen.setdefault(named.id, named.at)
     return findings
+
+
+def _as_table(tree: Tree) -> Tree:
+    if not isinstance(tree.value, dict):
+        return tree
+    return replace(tree, value={"type": Tree("kafka", tree.at), **tree.value, "table": Tree(True, tree.at)})
 
 
 def _entries(tree: Tree | None) -> list[tuple[Any, Tree]]:

@@ -70,6 +70,11 @@ class Settings(Options):
     max_tasks: int | None = Field(
         default=None, ge=1, description="bound of `tasks`, fixed at a component's first start"
     )
+    cogroup: bool = Field(
+        default=False,
+        description="all topics that a component reads are sorted by the same key and hash: it has as many logical partitions as the "
+        "highest common factor of their partition counts, and keyed operators read them as they are; else as the largest count",
+    )
     task_managers: int = Field(
         default=1, ge=1, description="processes that share a job's components under the job server"
     )

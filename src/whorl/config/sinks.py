@@ -7,10 +7,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from whorl.config.fields import Columns, OptionalFormat, Topic
+from whorl.config.fields import OptionalFormat, Topic
 from whorl.config.files import FileOptions
 from whorl.config.tree import Path
-from whorl.operators.operator import Options
+from whorl.operators.operator import Columns, Options
 from whorl.schema import UNKNOWN, Schema
 
 _NESTED = ("array", "map", "struct", "binary")

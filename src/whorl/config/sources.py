@@ -9,11 +9,11 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from whorl.config.fields import Columns, Format, Moment, OnError, OptionalSchema, Topic
+from whorl.config.fields import Format, Moment, OnError, OptionalSchema, Topic
 from whorl.config.files import SELF_DESCRIBING, FileOptions
 from whorl.config.validation import Problem
 from whorl.formats import format_schema, parse_format
-from whorl.operators.operator import ErrorPolicy, Options
+from whorl.operators.operator import Columns, ErrorPolicy, Options
 from whorl.operators.watermark import Watermark
 from whorl.schema import TEXT, UNKNOWN, Schema
 
@@ -88,6 +88,10 @@ class KafkaSource(SourceOptions):
     max_per_batch: int | None = Field(
         default=None, ge=1, description="of queries: the most records of one batch; without it the setting's"
     )
+    table: bool = Field(
+        default=False,
+        description="no stream but a table, as under `tables`: the last row of each key, which operators with state look up",
+    )
 
     @field_validator("pattern")
     @classmethod
@@ -107,6 +111,14 @@ class KafkaSource(SourceOptions):
             raise Problem("no topic", code="missing-key", hint="add `topic: ...`, `topics: [...]` or `pattern: ...`")
         if len(given) > 1:
             raise Problem(f"has {' and '.join(repr(name) for name in given)}", hint="keep one of them")
+        return self
+
+    @model_validator(mode="after")
+    def _no_stream(self) -> Self:
+        odd = [name for name in ("topics", "pattern", "start", "watermark") if name in self.model_fields_set]
+        if self.table and odd:
+            hint = "a table is all of one topic, and no stream"
+            raise Problem(f"is a table and has '{odd[0]}'", hint=hint)
         return self
 
     @property

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from whorl.config.fields import Id, OnError, several
+from whorl.config.fields import Id, OnError
 from whorl.config.sinks import SINKS, ConsoleSink, FileSink, KafkaSink, ListSink, SinkOptions
 from whorl.config.sources import (
     SOURCES,
@@ -24,7 +24,7 @@ from whorl.config.sources import (
 )  # fmt: skip
 from whorl.config.tree import Key, Path
 from whorl.errors import Location
-from whorl.operators.operator import ErrorPolicy, Options
+from whorl.operators.operator import ErrorPolicy, Options, several
 
 __all__ = [
     "SINKS", "SOURCES", "ConsoleSink", "FileSink", "FileSource", "KafkaSink", "KafkaSource", "Link", "ListSink",

@@ -20,6 +20,8 @@ from whorl.schema import UNKNOWN, Schema
 
 _END = "\r\n"
 """What the writer puts behind a line: cells that hold any of it are quoted."""
+_WHOLE = {int}
+"""Cells that need no look at what they hold."""
 
 
 def csv_codec(options: CsvFormat, schema: Schema | None) -> Codec:
@@ -80,10 +82,16 @@ def _encoder(options: CsvFormat, names: tuple[str, ...]) -> Encode:
     buffer = io.StringIO()
     writer = csv.writer(buffer, delimiter=options.delimiter, quotechar=options.quote, lineterminator=_END)
 
+    join = options.delimiter.join
+    plain = not set(options.delimiter + options.quote) & set("-0123456789")
+
     def encode(row: Row) -> bytes:
+        cells = [row.get(name) for name in names]
+        if plain and set(map(type, cells)) == _WHOLE:
+            return join(map(str, cells)).encode()
         buffer.seek(0)
         buffer.truncate()
-        writer.writerow([_cell(row.get(name)) for name in names])
+        writer.writerow([_cell(cell) for cell in cells])
         return buffer.getvalue().removesuffix(_END).encode()
 
     return encode

@@ -15,7 +15,7 @@ from whorl.config.spec import FileSink, KafkaSink, KafkaSource, SinkOptions, Sou
 from whorl.config.tree import Path
 from whorl.errors import Finding, Location, PipelineError
 from whorl.formats import FormatOptions, codec
-from whorl.graph.graph import Edge, Node, StreamGraph, together
+from whorl.graph.graph import Edge, Node, StreamGraph, is_table, together
 from whorl.operators.expressions import compile_expression
 from whorl.operators.loading import load
 from whorl.operators.operator import OperatorType, Upstream
@@ -57,12 +57,15 @@ class Columns:
 
     def _upstreams(self, id: str, followed: Mapping[str, Node]) -> list[Upstream]:
         read = [(edge, followed.get(edge.source)) for edge in self.edges if edge.target == id]
-        return [Upstream(edge.table, source.schema if source else None) for edge, source in read]
+        return [
+            Upstream(edge.table, source.schema if source else None, source is not None and is_table(source))
+            for edge, source in read
+        ]
 
     def _through(self, node: Node, upstreams: Sequence[Upstream]) -> Node:
         if isinstance(node.what, SourceOptions):
             return replace(node, schema=self._source(node, node.what))
-        entering = together(upstream.schema for upstream in upstreams)
+        entering = together(upstream.schema for upstream in upstreams if not upstream.is_table)
         if isinstance(node.what, SinkOptions):
             self._sink(node, node.what, entering)
             return replace(node, schema=entering)

@@ -11,7 +11,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Literal
 
-from whorl.config.spec import SinkOptions, SourceOptions
+from whorl.config.spec import KafkaSource, SinkOptions, SourceOptions
 from whorl.errors import Location
 from whorl.operators.operator import ErrorPolicy, OperatorType
 from whorl.schema import UNKNOWN, Schema
@@ -74,9 +74,13 @@ class StreamGraph:
     def out_of(self, node: str) -> list[Edge]:
         return [edge for edge in self.edges if edge.source == node]
 
+    def streams_into(self, node: str) -> list[Edge]:
+        """The edges along which rows come; what is left are tables, whose rows stay where they are."""
+        return [edge for edge in self.into(node) if not is_table(self.nodes[edge.source])]
+
     def entering(self, node: str) -> Schema | None:
         """The columns of the rows that enter it; None where not known."""
-        return together(self.nodes[edge.source].schema for edge in self.into(node))
+        return together(self.nodes[edge.source].schema for edge in self.streams_into(node))
 
     @cached_property
     def order(self) -> tuple[str, ...]:
@@ -91,6 +95,15 @@ class StreamGraph:
                     if not edge.feedback and edge.target in waiting:
                         waiting[edge.target] -= 1
         return (*order, *waiting)
+
+
+def is_table(node: Node) -> bool:
+    return isinstance(node.what, KafkaSource) and node.what.table
+
+
+def keyed_by(node: Node) -> tuple[str, ...] | None:
+    """The columns by which it keeps state, none of them where that is the record's own key; None where it keeps no state."""
+    return node.what.keyed_by() if isinstance(node.what, OperatorType) else None
 
 
 def together(schemas: Iterable[Schema | None]) -> Schema | None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from whorl.config.loader import Loaded
 from whorl.config.spec import FileSink, FileSource, ListSource, Named, SourceOptions
 from whorl.errors import Finding
-from whorl.graph.graph import Edge, Kind, Node, StreamGraph
+from whorl.graph.graph import Edge, Kind, Node, StreamGraph, is_table, keyed_by
 from whorl.graph.mode import unfinal
 from whorl.operators.operator import OperatorType
 from whorl.schema import UNKNOWN, Schema
@@ -97,6 +97,9 @@ def _unread(hosts: Hosts, node: Node, edge: Edge, blamed: frozenset[str]) -> Ite
     if static and not hosts.in_query(node) and not hosts.fits_query(node):
         message = f"{what} reads '{source.id}', which is static and no stream"
         yield Finding("inputs", message, "join it with a stream, or take `static` away", at)
+    if is_table(source) and (hosts.in_query(node) or keyed_by(node) is None):
+        message = f"{what} reads the table '{source.id}', but keeps no state by its key"
+        yield Finding("inputs", message, "join it with a stream, or read it in a KeyedOperator that runs in tasks", at)
     origin = hosts.unknown.get(edge.source)
     if not hosts.in_query(node) or origin is None or {origin.id, source.id} & blamed:
         return

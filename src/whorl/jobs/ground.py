@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from whorl.config.spec import KafkaSource
 from whorl.errors import Finding
 from whorl.kafka.topics import Cluster, TopicWanted
 from whorl.plan import naming
-from whorl.plan.plan import Component, Host, Input, OutputKind, Plan
+from whorl.plan.plan import Component, Host, Input, Output, OutputKind, Plan
 from whorl.tasks.assignment import generated_topic
+from whorl.tasks.changelog import DELETIONS_KEPT
 from whorl.tasks.generated import partitions
 from whorl.tasks.layout import logical_partitions
 from whorl.tasks.register import Registration
@@ -66,6 +67,21 @@ def kept(topic: str, partitions: int) -> TopicWanted:
     return TopicWanted(topic, partitions, _COMPACTED)
 
 
+def not_to_be_spread(component: Component, grown: Mapping[str, int], lps: int) -> Finding | None:
+    """Keys of a topic that grew stay in their logical partition only where the number of those divides the new count."""
+    wrong = next((topic for topic, count in grown.items() if count % lps), None)
+    if wrong is None or not component.keeps_state:
+        return None
+    message = f"topic '{wrong}' has {grown[wrong]} partitions now, but '{component.id}' keeps keys in {lps} logical partitions"
+    return Finding("growth", message, f"give it a multiple of {lps} partitions, or start over with 'whorl run --fresh'")
+
+
+def changelog(plan: Plan, component: Component, uid: str, lps: int) -> TopicWanted:
+    """Where there is state, deletions stay long enough for local copies to learn of them."""
+    longer = {"delete.retention.ms": str(round(DELETIONS_KEPT * 1000))} if component.keeps_state else {}
+    return TopicWanted(naming.changelog_topic(plan.pipeline, uid, component.id), lps, {**_COMPACTED, **longer})
+
+
 def _survey_component(plan: Plan, component: Component, ground: Ground, registration: Registration | None) -> None:
     ground.topics[component.id] = {input.id: _topics_of(plan, component, input, ground) for input in component.inputs}
     entry = registration.components.get(component.id) if registration else None
@@ -73,7 +89,7 @@ def _survey_component(plan: Plan, component: Component, ground: Ground, registra
     if component.host is Host.QUERY:
         lps = max(counts, default=plan.settings.partitions)
     else:
-        lps = entry.layout.lps if entry else logical_partitions(counts, plan.settings.max_tasks)
+        lps = entry.layout.lps if entry else lps_of(plan, component, counts)
     ground.lps[component.id] = lps
     for output in component.outputs:
         if output.kind is OutputKind.FILE:
@@ -82,9 +98,22 @@ def _survey_component(plan: Plan, component: Component, ground: Ground, registra
             _outside(plan, output.topic, f"sink '{output.id}'", ground)
         else:
             keep = {"retention.ms": _HOUR} if output.kind is OutputKind.VIEW else {}
-            # All topics that are sorted by a key have the same number, so that a key is in the same lp whatever way it came.
-            count = plan.settings.partitions if output.key else lps
+            count = _sorted_count(plan, output, ground) if output.sorted else lps
             _want(ground, TopicWanted(output.topic, count, {**_INTERNAL, **keep}))
+
+
+def lps_of(plan: Plan, component: Component, counts: Iterable[int]) -> int:
+    """A stream and the table it looks into have their keys in the same logical partitions."""
+    cogroup = plan.settings.cogroup or bool(component.tables)
+    return logical_partitions(counts, plan.settings.max_tasks, cogroup)
+
+
+def _sorted_count(plan: Plan, output: Output, ground: Ground) -> int:
+    """As many as the table that is looked into behind it, or else as all topics that are sorted by keys."""
+    reader = next(each for each in plan.components if any(input.topic == output.topic for input in each.inputs))
+    topics = [each.source.topic for each in reader.tables if isinstance(each.source, KafkaSource)]
+    counts = [ground.partitions[topic] for topic in topics if topic in ground.partitions]
+    return max(counts, default=plan.settings.partitions)
 
 
 def _topics_of(plan: Plan, component: Component, input: Input, ground: Ground) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from enum import Enum
 from pyspark import SparkContext
 
 from whorl.errors import Superseded, Unavailable, WhorlError, WorldError
-from whorl.jobs.ground import Ground
+from whorl.jobs.ground import Ground, not_to_be_spread
 from whorl.jobs.queries import Queries
 from whorl.kafka.topics import Cluster
 from whorl.plan.plan import Component, Host, OutputKind
@@ -152,7 +152,9 @@ class Job:
                 return self._fail(
                     WorldError(f"topic '{gone[0]}' does not exist any more", hint=hint, code="topic-gone")
                 )
-            if component.host is Host.TASKS and any(now[topic] > count for topic, count in read.items()):
+            if component.host is Host.TASKS and (more := {t: now[t] for t, count in read.items() if now[t] > count}):
+                if unfit := not_to_be_spread(component, more, self.ground.lps[component.id]):
+                    return self._fail(WorldError(unfit.message, hint=unfit.hint, code=unfit.code))
                 grown.append(component.id)
         self.ground.partitions.update({topic: count for topic, count in now.items() if topic in self.ground.partitions})
         self._growing.update(grown)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from whorl.config.spec import KafkaSource
 from whorl.errors import Finding
-from whorl.jobs.ground import Ground
+from whorl.jobs.ground import Ground, not_to_be_spread
 from whorl.kafka.clients import KafkaClients
 from whorl.kafka.partitioner import partition_of
 from whorl.kafka.reading import read_tail
@@ -48,6 +49,7 @@ def preflight(flight: Flight) -> list[Finding]:
         for component in flight.plan.on(Host.TASKS):
             findings += _offsets(flight, component)
             findings += _partitioner(flight, component)
+            findings += _growth(flight, component)
     return findings
 
 
@@ -95,6 +97,14 @@ def _manifest(flight: Flight) -> Iterator[Finding]:
             yield Finding(
                 "manifest", f"pipeline '{name}' has the ledger '{topic}' of a query that this file does not have", hint
             )
+
+
+def _growth(flight: Flight, component: Component) -> Iterator[Finding]:
+    known = Counter(topic for topic, _ in _positions(flight, component))
+    now = flight.ground.read_by(component)
+    grown = {topic: now[topic] for topic, count in known.items() if now.get(topic, 0) > count}
+    if unfit := not_to_be_spread(component, grown, flight.ground.lps[component.id]):
+        yield unfit
 
 
 def _offsets(flight: Flight, component: Component) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from whorl.jobs.address import clients_of
 from whorl.jobs.begin import first_positions
 from whorl.jobs.bundle import bundle_user_code, bundle_whorl
 from whorl.jobs.ends import CatchUp
-from whorl.jobs.ground import Ground, kept, own_topics, survey
+from whorl.jobs.ground import Ground, changelog, kept, own_topics, survey
 from whorl.jobs.job import Job, State
 from whorl.jobs.preflight import Flight, preflight
 from whorl.jobs.queries import Queries, places_of
@@ -112,8 +112,7 @@ def _replication(plan: Plan, cluster: Cluster) -> int:
 
 def _make_topics(plan: Plan, ground: Ground, cluster: Cluster, registration: Registration) -> None:
     changelogs = [
-        kept(naming.changelog_topic(plan.pipeline, registration.uid, component.id), ground.lps[component.id])
-        for component in plan.on(Host.TASKS)
+        changelog(plan, component, registration.uid, ground.lps[component.id]) for component in plan.on(Host.TASKS)
     ]
     ledgers = [
         kept(naming.ledger_topic(plan.pipeline, registration.uid, component.id), PARTITIONS)

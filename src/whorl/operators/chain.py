@@ -12,9 +12,11 @@ import itertools
 import linecache
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from whorl.errors import WhorlError
+from whorl.operators.fold import FoldStep
 from whorl.operators.keyed import Emitted
 from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.operator import OperatorType, Shape, Step
@@ -92,10 +94,14 @@ class Chain:
     """Steps of one task. Not for use by several threads."""
 
     def __init__(
-        self, nodes: Sequence[ChainNode], edges: Sequence[tuple[str, str, str]], emitters: Mapping[str, Emit]
+        self,
+        nodes: Sequence[ChainNode],
+        edges: Sequence[tuple[str, str, str]],
+        emitters: Mapping[str, Emit],
+        names: Mapping[str, str] | None = None,
     ) -> None:
         """`edges`: (source id, target id, name of the source's output or ''). `emitters`: by id of every target that is not an
-        operator of this chain, such as a sink or the topic of an edge."""
+        operator of this chain, such as a sink or the topic of an edge. `names`: what operators call a source whose id is another."""
         operators = {node.id: node for node in nodes if node.operator is not None}
         order = _order(operators, edges)
         self._steps = {id: _made(operators[id]) for id in order}
@@ -103,7 +109,7 @@ class Chain:
         """The operators with state, by id."""
         self._steps |= {id: _with_state(self._steps[id], keyed) for id, keyed in self.keyed.items()}
         self._bulks = {id: Bulk(id, step.call) for id, step in self._steps.items() if step.shape is Shape.BULK}
-        self._writer = _Writer(self._steps, edges, emitters, self._bulks)
+        self._writer = _Writer(_doors(self._steps, self.keyed, edges, names or {}), emitters, self._bulks)
         for id, bulk in self._bulks.items():
             bulk.next = self._writer.downstream(id)
         self._emitted = {id: self._writer.emitted(id) for id in self.keyed}
@@ -111,6 +117,12 @@ class Chain:
     @property
     def has_bulk(self) -> bool:
         return bool(self._bulks)
+
+    @property
+    def folds(self) -> bool:
+        """Whether it keeps state, and nothing in it is a user's own code, which may take its time."""
+        shapes = {step.shape for step in self._steps.values()}
+        return Shape.FOLD in shapes and not shapes & {Shape.CALL, Shape.EACH, Shape.BULK, Shape.KEYED}
 
     def entry(self, source: str) -> Emit:
         """What to call with every row of this source."""
@@ -206,7 +218,41 @@ def _made(node: ChainNode) -> Step:
 
 
 def _with_state(step: Step, keyed: KeyedStep) -> Step:
+    if isinstance(keyed, FoldStep):
+        return replace(step, shape=Shape.FOLD, call=keyed.fold, open=keyed.open, close=keyed.close)
     return replace(step, call=keyed.process, open=keyed.open, close=keyed.close)
+
+
+@dataclass(frozen=True, slots=True)
+class _Doors:
+    """An operator with state and several inputs has a step for each of them, so that it is told which one a record came from."""
+
+    steps: Mapping[str, Step]
+    edges: Sequence[tuple[str, str, str]]
+    """They lead to the doors."""
+    owners: Mapping[str, str]
+    """Of a door: the operator."""
+
+
+def _doors(
+    steps: Mapping[str, Step],
+    keyed: Mapping[str, KeyedStep],
+    edges: Sequence[tuple[str, str, str]],
+    names: Mapping[str, str],
+) -> _Doors:
+    inner, led, owners = dict(steps), [], {}
+    for source, target, output in edges:
+        if target not in keyed or steps[target].shape is Shape.FOLD or sum(each == target for _, each, _ in edges) == 1:
+            led.append((source, target, output))
+            continue
+        name = names.get(source) or (f"{source}_{output}" if output else source)
+        door = f"{target}<{name}"
+        inner[door] = replace(
+            steps[target], call=partial(keyed[target].process_from, input=name), open=None, close=None
+        )
+        led.append((source, door, output))
+        owners[door] = target
+    return _Doors(inner, led, owners)
 
 
 def _order(operators: Mapping[str, Any], edges: Sequence[tuple[str, str, str]]) -> list[str]:
@@ -236,6 +282,8 @@ class _Names:
 
 
 def _given(shape: Shape, names: _Names) -> str:
+    if shape is Shape.FOLD:
+        return f"{names.row}, {names.metadata}"
     if shape not in (Shape.CALL, Shape.EACH, Shape.KEYED):
         return names.row
     row = f"{names.row}.copy()" if names.shared else names.row
@@ -245,15 +293,8 @@ def _given(shape: Shape, names: _Names) -> str:
 class _Writer:
     """Writes the source of the functions. Each is kept, so that a node with several inputs is written once."""
 
-    def __init__(
-        self,
-        steps: Mapping[str, Step],
-        edges: Sequence[tuple[str, str, str]],
-        emitters: Mapping[str, Emit],
-        bulks: Mapping[str, Bulk],
-    ) -> None:
-        self._steps = steps
-        self._edges = edges
+    def __init__(self, doors: _Doors, emitters: Mapping[str, Emit], bulks: Mapping[str, Bulk]) -> None:
+        self._steps, self._edges, self._owners = doors.steps, doors.edges, doors.owners
         self._emitters = emitters
         self._bulks = bulks
         self._scope: dict[str, Any] = {"StepFailed": StepFailed, "spread": spread}
@@ -330,12 +371,13 @@ class _Writer:
         return self._names[key]
 
     def _step(self, id: str, names: _Names, depth: int) -> list[str]:
-        shape, pad, targets = self._steps[id].shape, _INDENT * depth, self._out(id)
+        step, id = self._steps[id], self._owners.get(id, id)
+        shape, pad, targets = step.shape, _INDENT * depth, self._out(id)
         if shape is Shape.PASS:
             return self._fan(targets, names, depth)
-        call, result = self._name(self._steps[id].call), self._fresh("r")
+        call, result = self._name(step.call), self._fresh("r")
         lines = self._tried(id, f"{result} = {call}({_given(shape, names)})", depth)
-        if shape is Shape.MAP:
+        if shape in (Shape.MAP, Shape.FOLD):
             return lines + self._fan(targets, _Names(result, names.metadata), depth)
         if shape is Shape.FILTER:
             return [*lines, f"{pad}if {result}:", *self._fan(targets, names, depth + 1)]

@@ -25,6 +25,7 @@ from typing import Any, Literal
 from whorl.operators.record import Metadata, Record, Row
 from whorl.state.partition import LpState
 from whorl.state.scope import used_outside
+from whorl.state.table import Table
 from whorl.state.times import UNKNOWN
 
 Clock = Literal["event", "processing"]
@@ -74,13 +75,18 @@ class Timers:
 class Context:
     """What an operator knows of the present, and how its rows leave."""
 
-    __slots__ = ("_emitted", "_id", "_key", "_lp", "_outputs", "_seconds", "metadata", "timers")
+    __slots__ = ("_emitted", "_id", "_key", "_lp", "_outputs", "_seconds", "_tables", "input", "metadata", "timers")
 
     _lp: LpState
 
-    def __init__(self, id: str, outputs: Collection[str], seconds: Callable[[str], float]) -> None:
-        """`outputs`: their names; none where it has one alone. `seconds`: of a duration as people write it."""
+    def __init__(
+        self, id: str, outputs: Collection[str], tables: Collection[str], seconds: Callable[[str], float]
+    ) -> None:
+        """`outputs`: their names; none where it has one alone. `tables`: those it reads. `seconds`: of a duration as people write it."""
         self._id, self._seconds = id, seconds
+        self._tables = frozenset(tables)
+        self.input = ""
+        """Which of several inputs the record came from; '' in `on_timer`, and where there is one alone."""
         self._outputs = frozenset(outputs or ("",))
         self._key: bytes | None = None
         self._emitted: list[Emitted] = []
@@ -97,6 +103,13 @@ class Context:
             record, metadata = _taken_apart(record, metadata)
         self._emitted.append((to, record, metadata))
 
+    def table(self, name: str) -> Row | None:
+        """The row that a table has now for the current key; None where it has none."""
+        if name not in self._tables:
+            raise _no_table(name, self._tables)
+        row: Row | None = table_of(self._lp, name).get(self._current("a table"))
+        return row
+
     @property
     def now(self) -> datetime:
         """Processing time: the same for all records that are processed together, and never before what it was."""
@@ -109,7 +122,7 @@ class Context:
         return None if watermark == UNKNOWN else moment(watermark)
 
     def _set(self, clock: Clock, time: int) -> None:
-        self._lp.timers.at(self._id, self._current(), time, clock)
+        self._lp.timers.at(self._id, self._current("a timer"), time, clock)
 
     def _set_after(self, delay: str | float | timedelta) -> None:
         seconds = self._seconds(delay) if isinstance(delay, str) else delay
@@ -117,12 +130,17 @@ class Context:
         self._set("processing", self._lp.clocks.clock + max(delta // _MS, 0))
 
     def _cancel(self, clock: Clock, time: int) -> None:
-        self._lp.timers.cancel(self._id, self._current(), time, clock)
+        self._lp.timers.cancel(self._id, self._current("a timer"), time, clock)
 
-    def _current(self) -> bytes:
+    def _current(self, what: str) -> bytes:
         if self._key is None:
-            raise used_outside("a timer", self._id)
+            raise used_outside(what, self._id)
         return self._key
+
+
+def table_of(lp: LpState, name: str) -> Table:
+    """What is kept of a table that operators read."""
+    return lp.table(name, "row")
 
 
 def moment(ms: int) -> datetime:
@@ -141,6 +159,11 @@ def _no_output(to: str, outputs: frozenset[str]) -> ValueError:
     if outputs == {""}:
         return ValueError(f"emit to '{to}': the operator has one output; name several with `outputs: [...]`")
     return ValueError(f"emit to '{to}': the outputs are {', '.join(sorted(outputs))}")
+
+
+def _no_table(name: str, tables: frozenset[str]) -> ValueError:
+    known = f"it reads {', '.join(sorted(tables))}" if tables else "it reads none; name it in `from`"
+    return ValueError(f"there is no table '{name}' here: {known}")
 
 
 def _taken_apart(record: Any, metadata: Metadata) -> tuple[Row, Metadata]:

@@ -10,6 +10,7 @@ from whorl.operators.keyed import Context, Emitted, KeyedOperator, moment
 from whorl.operators.record import Metadata, Row
 from whorl.state.binding import Binding
 from whorl.state.partition import LpState
+from whorl.state.states import Lifetime
 from whorl.state.table import Table
 from whorl.state.timers import Timer
 from whorl.units import parse_duration
@@ -19,19 +20,26 @@ class KeyedStep:
     """What a host runs of one operator: `enter` says in which logical partition, then records and timers of that one."""
 
     def __init__(
-        self, operator: KeyedOperator, id: str, key_of: Callable[[bytes], Any], outputs: Collection[str] = ()
+        self,
+        operator: KeyedOperator,
+        id: str,
+        key_of: Callable[[bytes], Any],
+        outputs: Collection[str] = (),
+        lifetime: Lifetime | None = None,
+        tables: Collection[str] = (),
     ) -> None:
+        """`lifetime`: of those states that declare none. `tables`: those it may look into."""
         self.id = id
-        self._operator, self._key_of = operator, key_of
-        self._binding = Binding(operator, id)
-        self._scope, self._context = self._binding.scope, Context(id, outputs, parse_duration)
+        self.operator, self.key_of = operator, key_of
+        self._binding = Binding(operator, id, lifetime)
+        self._scope, self._context = self._binding.scope, Context(id, outputs, tables, parse_duration)
         self._tables: dict[LpState, tuple[Table, ...]] = {}
 
     def open(self) -> None:
-        self._operator.open(self._context)
+        self.operator.open(self._context)
 
     def close(self) -> None:
-        self._operator.close()
+        self.operator.close()
 
     def enter(self, lp: LpState) -> None:
         if lp not in self._tables:
@@ -39,16 +47,21 @@ class KeyedStep:
         self._scope.tables = self._tables[lp]
         self._context._lp = lp
 
+    def process_from(self, row: Row, metadata: Metadata, input: str) -> list[Emitted]:
+        """As `process`, of a record that came from one of several inputs."""
+        self._context.input = input
+        return self.process(row, metadata)
+
     def process(self, row: Row, metadata: Metadata) -> list[Emitted]:
         """One record. What it wrote is kept or undone by the host, together with what other operators did with it."""
         key = metadata.key
         if key is None:
-            raise ValueError("the record has no key, and what is kept here is kept by key")
+            raise no_key()
         context = self._context
         context.metadata, context._emitted = metadata, []
         self._scope.key = context._key = key
         try:
-            self._operator.process(self._key_of(key), row, context)
+            self.operator.process(self.key_of(key), row, context)
         finally:
             self._scope.key = context._key = None
         return context._emitted
@@ -57,9 +70,10 @@ class KeyedStep:
         """One timer that was taken."""
         message = TimerMessage(timer.key, timer.time)
         context = self._context
+        context.input = ""
         context.metadata, context._emitted = Metadata(message, timer.key), []
         with self.at(timer.key):
-            self._operator.on_timer(self._key_of(timer.key), moment(timer.time), context)
+            self.operator.on_timer(self.key_of(timer.key), moment(timer.time), context)
         return context._emitted
 
     @contextmanager
@@ -70,6 +84,10 @@ class KeyedStep:
             yield
         finally:
             self._scope.key = self._context._key = None
+
+
+def no_key() -> ValueError:
+    return ValueError("the record has no key, and what is kept here is kept by key")
 
 
 class TimerMessage:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.native import Native
@@ -34,6 +34,7 @@ class Shape(Enum):
     EACH = "each"  # call(row, metadata) -> the same
     BULK = "bulk"  # call([row], [metadata]) -> one such result for each row
     KEYED = "keyed"  # has state by key; `keyed` makes what is called
+    FOLD = "fold"  # as KEYED, where call(row, metadata) -> row
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,17 @@ class Step:
     close: Callable[[], None] | None = None
     keyed: Callable[[str], KeyedStep] | None = None
     """Of an operator with state: by its id, which names what it keeps."""
+
+
+def several(value: Any) -> Any:
+    """One is a list of one."""
+    if value is None:
+        return ()
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+Columns = Annotated[tuple[str, ...], BeforeValidator(several)]
+"""The names of one column, or of several."""
 
 
 class Options(BaseModel):
@@ -71,6 +83,8 @@ class Upstream:
 
     table: str
     schema: Schema | None = None
+    is_table: bool = False
+    """No stream: rows to look up by the key of state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +114,7 @@ class OperatorType(ABC):
     """Whether a record may leave with another key."""
     keeps_record: ClassVar[bool] = False
     """Whether what leaves it are records as they came: some may be missing, none is changed."""
-    in_tasks: ClassVar[bool] = True
+    in_tasks: bool = True
     """Whether it has a step; what has none runs in a query alone."""
     upstreams: tuple[Upstream, ...] = ()
     """What it reads, in the order written; known once it has its place in a graph."""
@@ -130,9 +144,10 @@ class OperatorType(ABC):
         """Names of its outputs where it has more than the one; `from: id.name` reads one."""
         return ()
 
-    def keyed_by(self) -> tuple[str, ...]:
-        """The columns by which it keeps state: all rows with the same values there come to the same task, in order. None: it keeps none."""
-        return ()
+    def keyed_by(self) -> tuple[str, ...] | None:
+        """The columns by which it keeps state: all rows with the same values there come to the same task, in order. No columns: by the
+        record's own key. None: it keeps none."""
+        return None
 
     def expressions(self) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """(path inside the options, SQL) of every expression, for check."""

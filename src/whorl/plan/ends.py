@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from whorl.config.spec import FileSink, KafkaSink, KafkaSource, SinkOptions, SourceOptions
 from whorl.formats import FormatOptions, parse_format
-from whorl.graph.graph import Edge, Node, StreamGraph
-from whorl.operators.operator import OperatorType
+from whorl.graph.graph import Edge, Node, StreamGraph, keyed_by
 from whorl.plan import naming
 from whorl.plan.plan import Host, Input, Output, OutputKind
 from whorl.plan.queries import edge_watermark, own_watermark
@@ -35,9 +34,9 @@ def edge_input(graph: StreamGraph, edge: Edge, topic: str, format: FormatOptions
 
 def edge_output(graph: StreamGraph, edge: Edge, topic: str, format: FormatOptions, keyed: bool) -> Output:
     """Before an operator with state, the records are sorted by its key."""
-    target, schema = graph.nodes[edge.target].what, graph.nodes[edge.source].schema
-    key = target.keyed_by() if isinstance(target, OperatorType) else ()
-    return Output(topic, OutputKind.EDGE, topic, format, schema, key, keyed=keyed or bool(key))
+    schema, key = graph.nodes[edge.source].schema, keyed_by(graph.nodes[edge.target])
+    sorted_ = key is not None
+    return Output(topic, OutputKind.EDGE, topic, format, schema, key or (), keyed=keyed or sorted_, sorted=sorted_)
 
 
 def edge_format(schema: Schema | None, in_query: bool) -> FormatOptions:

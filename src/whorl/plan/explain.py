@@ -83,7 +83,8 @@ def _input(input: Input) -> str:
     if input.source is None:
         return f"topic '{input.topic}', {input.format.type}{known}"
     if isinstance(input.source, KafkaSource):
-        return f"{input.id}: {_topics(input.source)}, {input.format.type}{known}{_policy(input)}"
+        kind = "table of " if input.is_table else ""
+        return f"{input.id}: {kind}{_topics(input.source)}, {input.format.type}{known}{_policy(input)}"
     if isinstance(input.source, FileSource):
         read = ", read once at the start" if input.source.static else ""
         return f"{input.id}: folder '{input.source.path}', {input.source.format} files{known}{read}{_policy(input)}"

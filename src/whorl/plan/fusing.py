@@ -13,7 +13,7 @@ from functools import cached_property
 
 from whorl.config.settings import Settings
 from whorl.config.spec import KafkaSource, SourceOptions
-from whorl.graph.graph import Edge, Kind, Node, StreamGraph
+from whorl.graph.graph import Edge, Kind, Node, StreamGraph, is_table, keyed_by
 from whorl.operators.operator import OperatorType
 from whorl.plan.hosts import Hosted, is_file, reader_of, why_there
 from whorl.plan.plan import Host, Mode
@@ -98,22 +98,31 @@ class Fusing:
     def _not_keyed(self, edge: Edge) -> str:
         """Why the records of an edge must be sorted by key before an operator with state."""
         target = self.graph.nodes[edge.target]
-        key = target.what.keyed_by() if isinstance(target.what, OperatorType) else ()
-        if not key or self.hosted[target.id].host is not Host.TASKS:
+        key = keyed_by(target)
+        if key is None or self.hosted[target.id].host is not Host.TASKS:
             return ""
-        alone = len(self.graph.into(edge.target)) == 1
-        if alone and key == self._key_of(self.graph.nodes[edge.source]):
+        topics = self._above(key, edge.target)
+        if is_table(self.graph.nodes[edge.source]) or (
+            None not in topics and (len(topics) == 1 or self.settings.cogroup)
+        ):
             return ""
-        return f"'{target.id}' keeps state by {', '.join(key)}"
+        return f"'{target.id}' keeps state by {', '.join(key) or 'the key of records'}"
 
-    def _key_of(self, node: Node) -> tuple[str, ...]:
-        """The columns that are a record's key when it leaves this node and came straight from a topic; none where that is not known."""
+    def _topics_by(self, key: tuple[str, ...], id: str) -> set[str | None]:
+        """The topics from which records come to leave this node with the key that their partition goes by, each named by its reader;
+        None where they are sorted by anything else. `key`: columns, or none for the key that a record has."""
+        node = self.graph.nodes[id]
         if isinstance(node.what, KafkaSource):
-            return node.what.key if node.what.topic else ()
-        edges = self.graph.into(node.id)
-        if not isinstance(node.what, OperatorType) or not node.what.keeps_record or len(edges) != 1:
-            return ()
-        return self._key_of(self.graph.nodes[edges[0].source])
+            return {id if node.what.topic and key in ((), node.what.key) else None}
+        if not isinstance(node.what, OperatorType):
+            return {None}
+        if keyed_by(node) == key and not node.what.changes_key:
+            return {topic if topic is not None else id for topic in self._above(key, id)}
+        kept = node.what.keeps_record if key else not node.what.changes_key
+        return self._above(key, id) if kept else {None}
+
+    def _above(self, key: tuple[str, ...], id: str) -> set[str | None]:
+        return {topic for edge in self.graph.streams_into(id) for topic in self._topics_by(key, edge.source)}
 
     def _why(self, node: Node, host: Host) -> str:
         return self.hosted[node.id].why if node.id in self.hosted else why_there(node, host)

@@ -12,9 +12,9 @@ from enum import Enum
 from typing import Literal
 
 from whorl.config.settings import Settings
-from whorl.config.spec import FileSource, SinkOptions, SourceOptions, Watermark
+from whorl.config.spec import FileSource, KafkaSource, SinkOptions, SourceOptions, Watermark
 from whorl.formats import FormatOptions
-from whorl.graph.graph import Node, StreamGraph
+from whorl.graph.graph import Node, StreamGraph, keyed_by
 from whorl.operators.native import ROW_BY_ROW, Native, Query, Unique
 from whorl.operators.operator import ErrorPolicy, OperatorType
 from whorl.schema import Schema
@@ -69,6 +69,11 @@ class Input:
     """Where the component goes by event time: how late rows may be."""
 
     @property
+    def is_table(self) -> bool:
+        """No stream: its rows are kept to be looked up, and all that are there are read before any stream is."""
+        return isinstance(self.source, KafkaSource) and self.source.table
+
+    @property
     def is_static(self) -> bool:
         """No stream, but a table that is read as it is at the start."""
         return isinstance(self.source, FileSource) and self.source.static
@@ -86,6 +91,9 @@ class Output:
     """Columns that make the record's key; none: the key it has."""
     keyed: bool = True
     """Partition by key; else by logical partition, which keeps the order of the source."""
+    sorted: bool = False
+    """Leads to an operator with state: all such topics have the same number of partitions, so that a key is in the same logical partition
+    whatever way it came."""
     headers: bool = True
     sink: SinkOptions | None = None
     """Where more is to be known than the topic: the options of a file sink."""
@@ -111,6 +119,8 @@ class Wire:
     source: str
     target: str
     output: str = ""
+    name: str = ""
+    """What the target calls its source, where that is a topic."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +154,15 @@ class Component:
     def row_by_row(self) -> bool:
         """Whether each row is made of one row, so that key, timestamp and headers stay with it."""
         return all(isinstance(placed.native, ROW_BY_ROW) for placed in self.operators)
+
+    @property
+    def tables(self) -> tuple[Input, ...]:
+        return tuple(input for input in self.inputs if input.is_table)
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether tasks keep anything by key."""
+        return self.host is Host.TASKS and any(keyed_by(placed.node) is not None for placed in self.operators)
 
     @property
     def stateful(self) -> bool:

@@ -14,7 +14,7 @@ from whorl.config.spec import KafkaSource
 from whorl.errors import CheckFailed, Finding
 from whorl.formats import FormatOptions
 from whorl.graph.check import in_order
-from whorl.graph.graph import Edge, Kind, Node, StreamGraph
+from whorl.graph.graph import Edge, Kind, Node, StreamGraph, is_table, keyed_by
 from whorl.operators.native import ROW_BY_ROW
 from whorl.operators.operator import OperatorType
 from whorl.plan import naming
@@ -62,8 +62,9 @@ class Draft:
         inputs, outputs = self._inputs(share), self._outputs(share, placed)
         if share.host is Host.TASKS and _nothing_looks_inside(placed, inputs, outputs):
             inputs = [replace(input, raw=True) for input in inputs]
-        wires = [Wire(e.source, e.target, e.output) for e in share.edges]
-        wires += [Wire(self._topic(e), e.target) for e in share.arriving]
+        streams = (e for e in share.edges if not is_table(self.fusing.graph.nodes[e.source]))
+        wires = [Wire(e.source, e.target, e.output) for e in streams]
+        wires += [Wire(self._topic(e), e.target, name=e.table) for e in share.arriving]
         wires += [Wire(e.source, self._topic(e), e.output) for e in share.leaving]
         group = naming.group(settings.group_id or self.fusing.graph.name, id)
         component = Component(
@@ -105,7 +106,7 @@ class Draft:
     def _enters(self, node: Node, host: Host) -> Schema | None:
         """Tasks pass rows of several inputs as they are; a query gives all of them the same columns."""
         graph = self.fusing.graph
-        schemas = {graph.nodes[edge.source].schema for edge in graph.into(node.id)}
+        schemas = {graph.nodes[edge.source].schema for edge in graph.streams_into(node.id)}
         return graph.entering(node.id) if host is Host.QUERY or len(schemas) == 1 else None
 
     def _why(self, share: Share) -> str:
@@ -129,7 +130,7 @@ def _is_operator(node: Node) -> bool:
 
 
 def _keeps_state(node: Node) -> bool:
-    return isinstance(node.what, OperatorType) and bool(node.what.keyed_by())
+    return keyed_by(node) is not None
 
 
 def _keyed(share: Share, placed: Sequence[Placed]) -> bool:

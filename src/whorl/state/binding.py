@@ -9,7 +9,7 @@ from whorl.errors import PipelineError
 from whorl.state.conversion import conversion
 from whorl.state.partition import LpState
 from whorl.state.scope import Rules, Scope
-from whorl.state.states import State
+from whorl.state.states import Lifetime, State
 from whorl.state.table import Table
 from whorl.units import parse_duration
 
@@ -29,10 +29,11 @@ class Binding:
     """The states of one operator object. `scope.tables = binding.tables(lp)`, kept by the host for each lp, and `scope.key = …` say
     where they act."""
 
-    def __init__(self, operator: object, id: str) -> None:
+    def __init__(self, operator: object, id: str, lifetime: Lifetime | None = None) -> None:
+        """`lifetime`: of those states that declare none."""
         self.scope = Scope()
         self._id = id
-        self._states = declared(type(operator))
+        self._states = {name: state.or_lasting(lifetime or {}) for name, state in declared(type(operator)).items()}
         for at, (name, state) in enumerate(self._states.items()):
             setattr(operator, name, state.bound(self.scope, at, rules(state, name, id)))
 

@@ -13,6 +13,7 @@ bound to a host yet refuses to be used.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, overload
 
 from whorl.errors import PipelineError
@@ -47,6 +48,14 @@ class State(Generic[B]):
         self.ttl = lifetime.get("ttl")
         self.ttl_time: TtlTime = lifetime.get("ttl_time", "processing")
         self.refresh_on_read = lifetime.get("refresh_on_read", False)
+
+    def or_lasting(self, lifetime: Lifetime) -> Self:
+        """Itself, or, where it declares no time to live, one that lasts so long."""
+        if self.ttl is not None:
+            return self
+        lasting = copy(self)
+        lasting.ttl, lasting.ttl_time = lifetime.get("ttl"), lifetime.get("ttl_time", self.ttl_time)
+        return lasting
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name

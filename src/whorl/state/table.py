@@ -35,14 +35,15 @@ class Table:
         self._groups: dict[bytes, set[bytes]] = {}
         self._cache = room.cache()
         self._backend, self._times, self._room = backend, times, room
-        self._note = journal.append
+        self.note = journal.append
+        """What a key held, before it is written."""
         self._written = 0
         self._large: list[bytes] = []
 
     def get(self, key: bytes) -> Any:
         value = self.values.get(key, ABSENT)
         if value is ABSENT:
-            value = self._committed(key)
+            value = self.committed(key)
         return value if value.__class__ in PLAIN else self._opened(value)
 
     def peek(self, key: bytes) -> Any:
@@ -63,7 +64,7 @@ class Table:
         if expires is not None:
             value = Timed(value, expires, self.event)
         values = self.values
-        self._note((values, key, values.get(key, ABSENT)))
+        self.note((values, key, values.get(key, ABSENT)))
         values[key] = value
 
     def put_many(self, keys: Sequence[bytes], values: Sequence[Any], expires: int | None = None) -> None:
@@ -80,7 +81,7 @@ class Table:
         """To a list; one copy of it instead of two."""
         values, old = self.values, self.peek(key) or []
         joined = [*old, *own(more)]
-        self._note((values, key, values.get(key, ABSENT)))
+        self.note((values, key, values.get(key, ABSENT)))
         values[key] = joined if expires is None else Timed(joined, expires, self.event)
 
     def refresh(self, key: bytes, expires: int) -> None:
@@ -88,7 +89,7 @@ class Table:
         value = self._lasting(key)
         if value is not GONE and not (value.__class__ is Timed and value[1:] == (expires, self.event)):
             values, plain = self.values, value.value if value.__class__ is Timed else value
-            self._note((values, key, values.get(key, ABSENT)))
+            self.note((values, key, values.get(key, ABSENT)))
             values[key] = Timed(plain, expires, self.event)
 
     def refresh_in(self, group: bytes, key: bytes, expires: int) -> None:
@@ -97,7 +98,7 @@ class Table:
 
     def delete(self, key: bytes) -> None:
         values = self.values
-        self._note((values, key, values.get(key, ABSENT)))
+        self.note((values, key, values.get(key, ABSENT)))
         values[key] = GONE
 
     def delete_in(self, group: bytes, key: bytes) -> None:
@@ -157,9 +158,8 @@ class Table:
         self.values[key] = GONE
         return True
 
-    # -- within -----------------------------------------------------------------------------------------------------------------------
-
-    def _committed(self, key: bytes) -> Any:
+    def committed(self, key: bytes) -> Any:
+        """The table's own object, or `GONE`; expired or not."""
         value = self._cache.get(key, ABSENT)
         if value is ABSENT:
             raw = self._backend.get(self.prefix + key)
@@ -169,11 +169,13 @@ class Table:
                 self._cache[key] = value
         return value
 
+    # -- within -----------------------------------------------------------------------------------------------------------------------
+
     def _lasting(self, key: bytes) -> Any:
         """As stored, where it is not expired; else `GONE`."""
         value = self.values.get(key, ABSENT)
         if value is ABSENT:
-            value = self._committed(key)
+            value = self.committed(key)
         return GONE if self._over(value) else value
 
     def _over(self, value: Any) -> bool:

@@ -19,6 +19,8 @@ from whorl.state.partition import LP_KEY
 from whorl.tasks.layout import Layout, Place
 
 VERSION = 1
+DELETIONS_KEPT = 6 * 3600.0
+"""Seconds for which a changelog that holds state shows that a key was deleted. A copy that is older may have missed it."""
 _BACK, _FURTHER = 64, 16
 
 

@@ -6,6 +6,7 @@ The Kafka consumer is asked for one record with a wait and then for what is ther
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from confluent_kafka import TopicPartition
@@ -64,8 +65,9 @@ class Inlet:
         rest.insert(0, first)
         return rest
 
-    @property
+    @cached_property
     def group(self) -> Any:
+        """It never changes for a consumer that assigns itself, and to ask takes a millisecond."""
         return self._consumer.consumer_group_metadata()
 
     def behind(self, positions: Mapping[Place, int]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import gcd
 
 Place = tuple[str, int]
 
@@ -34,9 +35,11 @@ class Layout:
         ]
 
 
-def logical_partitions(counts: Iterable[int], most: int | None) -> int:
-    """The largest partition count; `most` caps it at its highest divisor that fits."""
-    largest = max(counts, default=1)
-    if most is None or most >= largest:
-        return largest
-    return next(divisor for divisor in range(most, 0, -1) if largest % divisor == 0)
+def logical_partitions(counts: Iterable[int], most: int | None, cogroup: bool = False) -> int:
+    """The largest partition count, or with `cogroup` the highest common factor, so that a key of several topics is in one lp; `most` caps
+    it at its highest divisor that fits."""
+    listed = list(counts) or [1]
+    wanted = gcd(*listed) if cogroup else max(listed)
+    if most is None or most >= wanted:
+        return wanted
+    return next(divisor for divisor in range(most, 0, -1) if wanted % divisor == 0)

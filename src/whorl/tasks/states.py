@@ -26,11 +26,10 @@ from whorl.state.disk import LmdbBackend, Occupied
 from whorl.state.partition import LP_KEY, LpState
 from whorl.state.room import Room
 from whorl.tasks.assignment import Assignment
-from whorl.tasks.changelog import decode_lp, encode_lp
+from whorl.tasks.changelog import DELETIONS_KEPT, decode_lp, encode_lp
 from whorl.tasks.layout import Place
 
-_MAX_AGE = 12 * 3600.0
-"""Half of the day for which Kafka keeps deletions."""
+_MAX_AGE = DELETIONS_KEPT / 2
 _CHUNK = 10_000
 _ASK_EVERY = 10.0
 

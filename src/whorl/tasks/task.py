@@ -13,7 +13,7 @@ the positions of the last committed one were read. Numbered as in docs/exactly-o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -163,17 +163,20 @@ class Run:
         generated = {generated_topic(i): i.source for i in component.inputs if i.source and is_generated(i)}
         self._input_of = {topic: i.id for i in component.inputs for topic in task.assignment.topics[i.id]}
         self._inlet = Inlet(task.clients, component.group, positions, generated)
+        self._tables = {topic for input in component.tables for topic in task.assignment.topics[input.id]}
+        self._unread = {place for place in positions if place[0] in self._tables}
+        """Of tables: what must be read to its end before any stream is."""
         self._open()
 
     def loop(self) -> None:
-        self._figures.step = "running"
+        self._wait_for_tables()
         self._begin()
         while not self._orders.stopping:
             self._take_up_held()
             places, ends = self._sorted(self._inlet.read(self._settings.bulk_records, self._wait()))
             self._fire_by_clock()
-            for place, messages in places.items():
-                self._process(place, messages)
+            for place in self._tables_first(places):
+                self._process(place, places[place])
             for place, end in ends.items():
                 self._reached(place, end)
             self._outlet.poll()
@@ -181,6 +184,26 @@ class Run:
                 self.commit()
             self._look_at_lag()
         self.commit()
+
+    def _wait_for_tables(self) -> None:
+        self._figures.step = "bootstrapping" if self._unread else "running"
+        for place in self._streams if self._unread else ():
+            self._inlet.pause(place)
+
+    def _tables_first(self, places: Collection[Place]) -> Iterable[Place]:
+        return sorted(places, key=lambda place: place[0] not in self._tables) if self._tables else places
+
+    def _table_read(self, place: Place) -> None:
+        """Its end was reached, for the first time; with the last one, streams begin to flow."""
+        self._unread.discard(place)
+        if not self._unread:
+            self._figures.step = "running"
+            for stream in self._streams:
+                self._inlet.resume(stream)
+
+    @property
+    def _streams(self) -> list[Place]:
+        return [place for place in self._positions if place[0] not in self._tables]
 
     def _open(self) -> None:
         try:
@@ -269,6 +292,8 @@ class Run:
         if place not in self._held and end > self._positions[place]:
             self._begin()
             self._move(place, end)
+        if place in self._unread:
+            self._table_read(place)
 
     def _process(self, place: Place, messages: list[Any]) -> None:
         if place in self._held:

@@ -12,6 +12,7 @@ from typing import Any
 from whorl.formats import codec
 from whorl.formats.codec import TOMBSTONE
 from whorl.operators.chain import Chain, ChainNode, StepFailed
+from whorl.operators.keyed import table_of
 from whorl.operators.operator import ErrorPolicy, OperatorType
 from whorl.operators.record import Message, Metadata, Row
 from whorl.plan.plan import Component, Input, Output
@@ -34,7 +35,9 @@ class Work:
         self._chain = _chain(component, _emitters(assignment, self.journal.append))
         self.policies = _policies(component)
         self.handles: dict[str, Handle] = {
-            topic: self._handle(input) for input in component.inputs for topic in assignment.topics[input.id]
+            topic: self._keep(input) if input.is_table else self._handle(input)
+            for input in component.inputs
+            for topic in assignment.topics[input.id]
         }
         self.together = _copiers(assignment, self.journal.extend) if component.raw else self._together()
         """By topic, how many records are tried at once; nothing where each is tried alone."""
@@ -99,7 +102,10 @@ class Work:
         return all_or_nothing
 
     def _together(self) -> dict[str, HandleAll]:
-        return {topic: self._all(handle) for topic, handle in self.handles.items()} if self._chain.has_bulk else {}
+        """Bulk steps want it so; for folds, which are fast, it spares what trying each record alone takes."""
+        if not self._chain.has_bulk and not self._chain.folds:
+            return {}
+        return {topic: self._all(handle) for topic, handle in self.handles.items()}
 
     def _all(self, handle: Handle) -> HandleAll:
         def handle_all(messages: list[Message]) -> None:
@@ -141,6 +147,25 @@ class Work:
 
         return handle
 
+    def _keep(self, input: Input) -> Handle:
+        """A row of a table stays, in place of the one before; without a value it goes."""
+        decode, id = codec(input.format, input.schema).decode, input.id
+
+        def keep(message: Message) -> None:
+            try:
+                key, row = message.key(), decode(message.value())
+                if key is None:
+                    raise ValueError("a row of a table needs a key")
+            except Exception as error:
+                raise StepFailed(id, error) from error
+            table = table_of(self._lp, id)
+            if row is None:
+                table.delete(key)
+            else:
+                table.put(key, row)
+
+        return keep
+
 
 def event_time(input: Input) -> Callable[[Message], int | None]:
     """In ms, less the delay; None of a record that has none, or is no row."""
@@ -164,7 +189,7 @@ def _chain(component: Component, emitters: Mapping[str, Callable[[Row, Metadata]
         assert isinstance(placed.node.what, OperatorType)
         nodes.append(ChainNode(placed.node.id, placed.node.what, placed.enters))
     edges = [(wire.source, wire.target, wire.output) for wire in component.wires]
-    return Chain(nodes, edges, emitters)
+    return Chain(nodes, edges, emitters, {wire.source: wire.name for wire in component.wires if wire.name})
 
 
 def _emitters(assignment: Assignment, append: Callable[[Entry], None]) -> dict[str, Callable[[Row, Metadata], None]]:

@@ -94,10 +94,12 @@ def survey(plan: Plan, broker: MemoryBroker, partitions: int, tasks: int) -> Gro
         }
         counts |= {name: len(topic.logs) for name, topic in broker.topics().items()}
         read = [counts[topic] for names in topics[component.id].values() for topic in names]
-        lps[component.id] = logical_partitions(read, plan.settings.max_tasks)
+        lps[component.id] = logical_partitions(
+            read, plan.settings.max_tasks, plan.settings.cogroup or bool(component.tables)
+        )
         for output in component.outputs:
             inside = output.kind is not OutputKind.SINK
-            count = lps[component.id] if inside and not output.key else partitions
+            count = lps[component.id] if inside and not output.sorted else partitions
             _make(broker, output.topic, count, _INTERNAL if inside else {})
     counts |= {name: len(topic.logs) for name, topic in broker.topics().items()}
     return Ground(plan, broker, tasks, topics, counts, lps)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from whorl.errors import UsageError
 from whorl.operators.keyed import Emitted, KeyedOperator, milliseconds, moment
 from whorl.operators.keyed_step import KeyedStep, TimerMessage
+from whorl.operators.operator import Upstream
 from whorl.operators.record import Metadata, Row
-from whorl.sinks.kafka import key_bytes
+from whorl.operators.registry import OPERATORS
+from whorl.schema import Schema
+from whorl.sinks.kafka import key_bytes, key_maker
 from whorl.state.backend import MemoryBackend, Meta
 from whorl.state.binding import declared
 from whorl.state.bound import BoundMap
@@ -46,10 +49,29 @@ class OperatorHarness:
         outputs: Collection[str] = (),
     ) -> None:
         """`outputs`: the names that `emit(..., to=name)` may use; none where there is one output alone."""
+        self._set_up(lambda: KeyedStep(make(), id, key_of, outputs))
+
+    @classmethod
+    def of(cls, type: str, schema: Schema | Mapping[str, str] | None = None, **options: Any) -> Self:
+        """The operator of a pipeline file, by its type and options: `OperatorHarness.of("sum", key="account", of="amount")`. `schema`:
+        the columns of the rows, where they are declared. What Python does not take as a name has an underscore: `as_="total"`."""
+        if type not in OPERATORS:
+            raise UsageError(f"there is no operator of type '{type}'", hint=f"known: {', '.join(OPERATORS)}")
+        kind = OPERATORS[type]
+        columns = schema if isinstance(schema, Schema | None) else Schema.of(schema)
+        operator = kind(kind.Options.model_validate(options)).reading([Upstream(_INPUT, columns)])
+        keyed, harness = operator.step(columns).keyed, cls.__new__(cls)
+        if keyed is None:
+            raise UsageError(f"an operator of type '{type}' keeps no state", hint="test it with PipelineHarness")
+        harness._set_up(lambda: keyed("operator"), operator.keyed_by() or ())
+        return harness
+
+    def _set_up(self, make: Callable[[], KeyedStep], columns: Sequence[str] = ()) -> None:
+        """`columns`: those that a record's key is made of."""
         self.clock = ManualClock()
         self.emitted: list[Emitted] = []
         """All so far: output, row, and what it leaves with."""
-        self._make, self._id, self._key_of, self._outputs = make, id, key_of, outputs
+        self._make, self._own_key = make, key_maker(columns) if columns else None
         self._changelog: list[tuple[bytes, bytes | None]] = []
         self._times: dict[str, Any] = {}
         self._since: list[tuple[int, Callable[[], None]]] = []
@@ -64,8 +86,10 @@ class OperatorHarness:
 
     def send(self, key: Any, row: Row, at: datetime | None = None) -> list[Row]:
         """A record; what the operator gives for it and for the timers that are due before it. `at`: its event time, up to which the
-        watermark moves first. If the operator raises, nothing of the record is left."""
-        message = TimerMessage(key_bytes(key), round(self.clock() * 1000) if at is None else milliseconds(at))
+        watermark moves first. `key` None: made of the row's own columns, where the operator has a key of columns. If the operator raises,
+        nothing of the record is left."""
+        made = self._own_key(row) if self._own_key and key is None else key_bytes(key)
+        message = TimerMessage(made, round(self.clock() * 1000) if at is None else milliseconds(at))
         return self._do(lambda: self._record(message, row, at))
 
     def pass_time(self, duration: str | float) -> list[Row]:
@@ -96,25 +120,32 @@ class OperatorHarness:
 
     def state(self, key: Any, name: str) -> Any:
         """What a state holds for this key: a value or None, a list, or a dict."""
-        if name not in declared(type(self._operator)):
-            raise UsageError(f"'{type(self._operator).__qualname__}' has no state '{name}'")
-        held = getattr(self._operator, name)
+        if name not in self._declared:
+            raise UsageError(f"'{type(self._step.operator).__qualname__}' has no state '{name}'")
+        held = getattr(self._step.operator, name)
         with self._step.at(key_bytes(key) or b""):
             return dict(held.items()) if isinstance(held, BoundMap) else held.get()
 
+    def states(self, key: Any) -> dict[str, Any]:
+        """All of this key, by name."""
+        return {name: self.state(key, name) for name in self._declared}
+
     def timers(self) -> list[tuple[Any, datetime]]:
         """(key, time) of all that are set, in event time first, each in the order they fire."""
-        return [(self._key_of(timer.key), moment(timer.time)) for timer in self._lp.timers.pending()]
+        return [(self._step.key_of(timer.key), moment(timer.time)) for timer in self._lp.timers.pending()]
 
     # -- within -----------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def _declared(self) -> Collection[str]:
+        return declared(type(self._step.operator))
 
     def _start(self) -> None:
         self._lp = LpState(MemoryBackend(), _META, inputs=(_INPUT,))
         self._lp.absorb(self._changelog, len(self._changelog), current=True)
         if self._times:
             self._lp.set_times(self._times)
-        self._operator = self._make()
-        self._step = KeyedStep(self._operator, self._id, self._key_of, self._outputs)
+        self._step = self._make()
         self._step.enter(self._lp)
         self._step.open()
 

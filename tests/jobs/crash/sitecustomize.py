@@ -68,11 +68,13 @@ def in_driver() -> None:
 
 def in_worker() -> None:
     from whorl.query.seat import Seat
+    from whorl.tasks.states import States
 
     steps: dict[str, Callable[[], None]] = {
         "4 sit down": lambda: before(Seat, "_sit_down", kill_driver),
         "6 drain": lambda: after(Seat, "produce", kill_driver),
         "7 one of two committed": lambda: before(Seat, "commit", kill_driver, lambda _, name, __: name.endswith("-1")),
+        "copy": lambda: before(States, "store", lambda: kill(os.getpid())),
         "worker": lambda: before(Seat, "commit", lambda: kill(os.getpid())),
     }
     steps.get(STEP, lambda: None)()

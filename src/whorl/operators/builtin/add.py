@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from whorl.formats.conversions import narrowed, single
+from whorl.operators.builtin.amounts import no_number, number
 from whorl.operators.native import Native
 from whorl.operators.operator import OperatorType, Options, Shape, Step
 from whorl.operators.record import Row
@@ -68,7 +69,7 @@ class Add(OperatorType):
 
 
 def _refusal(column: str) -> str:
-    return f"raise_error({text(_no_number(None, column))})"
+    return f"raise_error({text(no_number(None, column))})"
 
 
 def _sum(value: Any, amount: int | float, column: str) -> Any:
@@ -76,20 +77,7 @@ def _sum(value: Any, amount: int | float, column: str) -> Any:
     if kind is int or kind is float:
         return value + amount
     if kind is str:
-        return str(_number(value, column) + amount)
+        return str(number(value, column) + amount)
     if isinstance(value, Decimal):
         return value + Decimal(str(amount))
-    raise ValueError(_no_number(value, column))
-
-
-def _number(digits: str, column: str) -> int | float:
-    for kind in (int, float):
-        try:
-            return kind(digits)
-        except ValueError:
-            continue
-    raise ValueError(_no_number(digits, column))
-
-
-def _no_number(value: Any, column: str) -> str:
-    return f"column '{column}' holds {value!r}, which is not a number"
+    raise ValueError(no_number(value, column))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -15,10 +15,14 @@ from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.keys import key_reader
 from whorl.operators.loading import load
 from whorl.operators.native import Call, Native
-from whorl.operators.operator import Fault, OperatorType, Options, Shape, Step
+from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shape, Step, Upstream
 from whorl.schema import Schema, normal_type
+from whorl.state.states import Lifetime, TtlTime
+from whorl.units import Duration
 
 _METADATA_NAMES = ("metadata", "meta")
+_WITH_STATE = ("key", "outputs", "ttl")
+"""Options of a KeyedOperator alone."""
 
 
 class PythonOptions(Options):
@@ -35,20 +39,20 @@ class PythonOptions(Options):
     args: dict[str, Any] = Field(
         default_factory=dict, description="keyword arguments: for the function at each call, for the class once"
     )
-    key: tuple[str, ...] = Field(
-        (), description="of a KeyedOperator: the column, or the columns, by which its state is kept"
+    key: Columns = Field(
+        (),
+        description="of a KeyedOperator: the column, or the columns, by which its state is kept; left out: the record's own key",
     )
     outputs: tuple[str, ...] = Field(
         (), description="of a KeyedOperator: names of its outputs, where it has several; `from: id.name` reads one"
     )
+    ttl: Duration | None = Field(
+        None, gt=0, description="of a KeyedOperator: how long those of its states last that do not say so themselves"
+    )
+    ttl_time: TtlTime = Field("processing", description="whether `ttl` is of processing time or of event time")
     returns: dict[str, str] | None = Field(
         None, description="columns and types of the rows it gives; left out: not known"
     )
-
-    @field_validator("key", mode="before")
-    @classmethod
-    def _columns(cls, key: Any) -> Any:
-        return (key,) if isinstance(key, str) else key
 
     @field_validator("returns")
     @classmethod
@@ -59,11 +63,14 @@ class PythonOptions(Options):
     def _one_of_both(self) -> PythonOptions:
         if (self.function is None) == (self.class_ is None):
             raise ValueError("give either 'function' or 'class'")
-        if self.key and self.class_ is None:
-            raise ValueError("'key' is for a class that is a KeyedOperator")
-        if self.outputs and not self.key:
-            raise ValueError("'outputs' is for a KeyedOperator, which has a 'key'")
+        for name in self.with_state if self.class_ is None else ():
+            raise ValueError(f"'{name}' is for a class that is a KeyedOperator")
         return self
+
+    @property
+    def with_state(self) -> list[str]:
+        """Those of its options that only a KeyedOperator has."""
+        return [name for name in _WITH_STATE if getattr(self, name)]
 
 
 class Python(OperatorType):
@@ -74,13 +81,20 @@ class Python(OperatorType):
         "headers or timestamp too. A class may have open() and close()."
     )
     Options = PythonOptions
+    _keeps_state: bool | None = None
+
+    def reading(self, upstreams: Sequence[Upstream]) -> Self:
+        """Here user code is at hand; the planner, which asks for the key, does not have it."""
+        placed = super().reading(upstreams)
+        placed._keeps_state = self._is_keyed()
+        return placed
 
     def step(self, schema: Schema | None) -> Step:
         target = load(self.path)
         if self.options.class_ is None:
             function = partial(target, **self.options.args) if self.options.args else target
             return Step(*self._shaped(function, _takes_metadata(target, self.options.args)))
-        if self.options.key:
+        if _keeps(target):
             return Step(Shape.KEYED, target, keyed=lambda id: self._with_state(target, id, schema))
         worker = target(**self.options.args)
         process = getattr(worker, "process", None)
@@ -92,34 +106,37 @@ class Python(OperatorType):
         return Step(shape, call, getattr(worker, "open", None), getattr(worker, "close", None))
 
     def _with_state(self, target: Any, id: str, schema: Schema | None) -> KeyedStep:
-        operator = target(**self.options.args)
-        return KeyedStep(operator, id, key_reader(self.options.key, schema), self.options.outputs)
+        options, operator = self.options, target(**self.options.args)
+        lifetime = Lifetime(ttl=options.ttl, ttl_time=options.ttl_time)
+        tables = [upstream.table for upstream in self.upstreams if upstream.is_table]
+        return KeyedStep(operator, id, key_reader(options.key, schema), options.outputs, lifetime, tables)
 
-    def keyed_by(self) -> tuple[str, ...]:
-        return tuple(self.options.key)
+    def keyed_by(self) -> tuple[str, ...] | None:
+        return tuple(self.options.key) if self._keeps_state or self.options.key else None
 
     def outputs(self) -> tuple[str, ...]:
         return tuple(self.options.outputs)
 
     def faults(self) -> Iterable[Fault]:
-        """Whether the class keeps state, and says by what."""
+        """Options of state on a class that keeps none; one that does not load is told where imports are looked at."""
+        wrong = self.options.with_state
+        if wrong and self._is_keyed() is False:
+            message = f"'{wrong[0]}' is for a KeyedOperator, which '{self.path}' is not"
+            yield Fault((wrong[0],), "type", message, "derive it from whorl.KeyedOperator")
+
+    def _is_keyed(self) -> bool | None:
+        """None: it does not load."""
         try:
-            target = load(self.path)
-        except Exception:  # found, and told, where imports are looked at
-            return
-        keeps = isinstance(target, type) and issubclass(target, KeyedOperator)
-        if keeps and not self.options.key:
-            hint = "add `key: column`: all rows with the same value there share their state"
-            yield Fault(("class",), "key", f"'{self.path}' is a KeyedOperator, and there is no 'key'", hint)
-        elif self.options.key and not keeps:
-            yield Fault(("key",), "key", f"'{self.path}' is no KeyedOperator", "derive it from whorl.KeyedOperator")
+            return _keeps(load(self.path))
+        except Exception:
+            return None
 
     @property
     def path(self) -> str:
         return self.options.function or self.options.class_ or ""
 
     def native(self, schema: Schema | None) -> Native | None:
-        return Call() if self.options.returns and not self.options.key else None
+        return Call() if self.options.returns and self.keyed_by() is None else None
 
     def output(self, schema: Schema | None) -> Schema | None:
         return Schema.of(self.options.returns) if self.options.returns else None
@@ -137,6 +154,10 @@ class Python(OperatorType):
         if self.options.per == "bulk":
             return Shape.BULK, call if with_metadata else lambda rows, metadata: call(rows)
         return (Shape.EACH if with_metadata else Shape.CALL), call
+
+
+def _keeps(target: Any) -> bool:
+    return isinstance(target, type) and issubclass(target, KeyedOperator)
 
 
 def _takes_metadata(function: Callable[..., Any], given: dict[str, Any]) -> bool:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from whorl.operators.builtin.by_key import keyed_step, paths
 from whorl.operators.builtin.query_only import QueryOperator
+from whorl.operators.keyed import Context, KeyedOperator
 from whorl.operators.native import Native, Unique
-from whorl.operators.operator import Options
+from whorl.operators.operator import Columns, Fault, Options, Step
+from whorl.operators.record import Row
 from whorl.schema import Schema
+from whorl.state.states import TtlTime, ValueState
+from whorl.units import Duration
 
 Paths = Iterable[tuple[tuple[str | int, ...], str]]
 
@@ -34,20 +40,67 @@ class Distinct(QueryOperator):
         return [(("columns", index), name) for index, name in enumerate(self.options.columns)]
 
 
+class FirstOfEach(KeyedOperator):
+    """Its key is the id. What is seen again does not live longer: the time counts from the first."""
+
+    seen = ValueState(bool)
+
+    def process(self, key: Any, record: Row, context: Context) -> None:
+        if self.seen.get() is None:
+            self.seen.set(True)
+            context.emit(record)
+
+
 class DeduplicateOptions(Options):
     columns: tuple[str, ...] = Field((), description="what makes two rows the same; left out: all columns")
     within_watermark: bool = Field(
         False, description="values are forgotten once the watermark has passed, so that state does not grow for ever"
     )
+    id: Columns = Field(
+        (),
+        description="in tasks, instead of both: the column or columns of a message's own id, whose first record passes",
+    )
+    ttl: Duration | None = Field(
+        None, gt=0, description="with `id`: how long after its first record an id is known; left out: for ever"
+    )
+    ttl_time: TtlTime = Field("processing", description="whether `ttl` is of processing time or of event time")
+
+    @model_validator(mode="after")
+    def _one_host(self) -> DeduplicateOptions:
+        for name in ("columns", "within_watermark") if self.id else ():
+            if getattr(self, name):
+                raise ValueError(f"'{name}' is for queries, and with 'id' it runs in tasks: keep one of them")
+        if self.ttl is not None and not self.id:
+            raise ValueError("'ttl' goes with an 'id'; a query forgets by 'within_watermark'")
+        return self
 
 
 class Deduplicate(QueryOperator):
+    """Of queries; but with `id` of tasks, which keep the ids in their own state."""
+
     type = "deduplicate"
-    summary = "Passes one row of each combination of values, whole; later ones are left out."
+    summary = (
+        "Passes one row of each combination of values, whole; later ones are left out. It runs in a query; with `id` it runs in tasks, "
+        "at once, and a record that passes keeps its headers and time."
+    )
     Options = DeduplicateOptions
 
+    def __init__(self, options: DeduplicateOptions) -> None:
+        super().__init__(options)
+        self.in_tasks = bool(options.id)
+
+    def step(self, schema: Schema | None) -> Step:
+        return keyed_step(FirstOfEach, self.options) if self.in_tasks else super().step(schema)
+
+    def keyed_by(self) -> tuple[str, ...] | None:
+        return tuple(self.options.id) if self.in_tasks else None
+
     def native(self, schema: Schema | None) -> Native | None:
-        return Unique(self.options.columns, self.options.within_watermark)
+        return None if self.in_tasks else Unique(self.options.columns, self.options.within_watermark)
 
     def columns(self) -> Paths:
-        return [(("columns", index), name) for index, name in enumerate(self.options.columns)]
+        named = [(("columns", index), name) for index, name in enumerate(self.options.columns)]
+        return [*named, *paths("id", self.options.id)]
+
+    def faults(self) -> Iterator[Fault]:
+        return iter(()) if self.in_tasks else super().faults()

@@ -1,0 +1,84 @@
+"""Operators that keep one value for each key, and give one row for each record: running counts, sums and the like.
+
+What they do is a function of the value before and the record, so a host may run it without the ways and means of `process`: no context,
+no list of what was emitted, no copies of the value. That is worth half of the time of a record.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from whorl.operators.keyed import Context, KeyedOperator
+from whorl.operators.keyed_step import KeyedStep, no_key
+from whorl.operators.record import Metadata, Row
+from whorl.state.partition import LpState
+from whorl.state.states import Lifetime
+from whorl.state.table import Table
+from whorl.state.values import ABSENT, GONE, own
+
+
+class Fold(KeyedOperator):
+    """Its one state is the `ValueState` that `kept` names."""
+
+    kept: ClassVar[str]
+    fresh: ClassVar[bool] = False
+    """What `fold` keeps is made anew each time of numbers and text, in no row, so that nobody else could change it."""
+
+    @abstractmethod
+    def fold(self, before: Any, record: Row) -> tuple[Any, Row]:
+        """What is kept from now on (None: nothing), and the row that leaves. `before` is None where nothing is kept, and must not be
+        changed."""
+
+    def process(self, key: Any, record: Row, context: Context) -> None:
+        state = getattr(self, self.kept)
+        value, row = self.fold(state.get(), record)
+        if value is None:
+            state.clear()
+        else:
+            state.set(value)
+        context.emit(row)
+
+
+class FoldStep(KeyedStep):
+    _table: Table
+
+    def __init__(self, operator: Fold, id: str, key_of: Callable[[bytes], Any], lifetime: Lifetime) -> None:
+        super().__init__(operator, id, key_of, (), lifetime)
+        self._fold, self._fresh = operator.fold, operator.fresh
+        self.fold: Callable[[Row, Metadata], Row] = self._for_a_time if lifetime.get("ttl") else self._for_ever
+
+    def enter(self, lp: LpState) -> None:
+        super().enter(lp)
+        (self._table,) = self._scope.tables
+
+    def _for_ever(self, row: Row, metadata: Metadata) -> Row:
+        key = metadata.key
+        if key is None:
+            raise no_key()
+        table = self._table
+        values = table.values
+        before = held = values.get(key, ABSENT)
+        if held is ABSENT:
+            held = table.committed(key)
+        if held is GONE:
+            held = None
+        if self._fresh:
+            value, result = self._fold(held, row)
+        else:
+            value, result = self._fold(own(held), row)
+            value = own(value)
+        table.note((values, key, before))
+        values[key] = GONE if value is None else value
+        return result
+
+    def _for_a_time(self, row: Row, metadata: Metadata) -> Row:
+        ((_, result, _),) = self.process(row, metadata)
+        return result
+
+
+def step_of(operator: KeyedOperator, id: str, key_of: Callable[[bytes], Any], lifetime: Lifetime) -> KeyedStep:
+    if isinstance(operator, Fold):
+        return FoldStep(operator, id, key_of, lifetime)
+    return KeyedStep(operator, id, key_of, (), lifetime)

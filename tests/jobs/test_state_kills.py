@@ -1,0 +1,94 @@
+"""State in real Spark tasks: kill -9 between Kafka's commit and the local copy, of the driver, and on a machine that has no copy."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from running import CLEAN, Feed, Running, count_committed, eventually, judge
+
+from whorl.broker import Broker
+from whorl.kafka.clients import KafkaClients
+from whorl.kafka.reading import read_to_end
+
+CRASH = Path(__file__).parent / "crash"
+OPERATOR = """
+from whorl import KeyedOperator, ValueState
+
+class Numbered(KeyedOperator):
+    seen = ValueState(int)
+    rung = ValueState(int)
+
+    def process(self, key, record, context):
+        seen = self.seen.update(lambda before: (before or 0) + 1)
+        if seen == 1:
+            context.timers.after("1s")
+        context.emit({**record, "seen": seen}, to="rows")
+
+    def on_timer(self, key, time, context):
+        rung = self.rung.update(lambda before: (before or 0) + 1)
+        context.emit({"key": key, "rung": rung}, to="rings")
+"""
+
+
+@pytest.fixture
+def numbered(tmp_path: Path, topic: Callable[..., str]) -> tuple[Path, str, str, str]:
+    """The file, and its topics: the source, one row for each record, one ring for each key."""
+    source, rows, rings = topic(4), topic(4), topic(4)
+    (tmp_path / "numbering.py").write_text(OPERATOR)
+    file = tmp_path / "numbered.yaml"
+    file.write_text(
+        f"name: {source}\n"
+        f"sources: {{in: {{type: kafka, topic: {source}, key: key, format: json}}}}\n"
+        "operators:\n"
+        "  - {id: number, type: python, class: numbering.Numbered, from: in, key: key, outputs: [rows, rings]}\n"
+        "sinks:\n"
+        f"  rows: {{type: kafka, topic: {rows}, from: number.rows}}\n"
+        f"  rings: {{type: kafka, topic: {rings}, from: number.rings}}\n"
+        f"settings: {{tasks: 2, state: {{dir: {tmp_path / 'copies'}}}}}\n"
+    )
+    return file, source, rows, rings
+
+
+def test_kills(
+    broker: Broker, whorl_run: Callable[..., Running], numbered: tuple[Path, str, str, str], tmp_path: Path
+) -> None:
+    file, source, rows, rings = numbered
+    feed = Feed(broker.address, source).start()
+    crashing = {"WHORL_TEST_CRASH": "copy", "WHORL_TEST_CRASHED": str(tmp_path / "crashed")}
+    path = os.pathsep.join([str(CRASH), os.environ.get("PYTHONPATH", "")])
+    running = whorl_run(file, env={**crashing, "PYTHONPATH": path})
+    try:
+        eventually((tmp_path / "crashed").exists)
+    except AssertionError:
+        raise AssertionError(f"no worker died between Kafka and its copy:\n{running.output}") from None
+    more(broker, rows, running)
+
+    os.kill(running.process.pid, signal.SIGKILL)
+    running = whorl_run(file)
+    more(broker, rows, running)
+    assert running.stop() == 0, running.output
+
+    shutil.rmtree(tmp_path / "copies")
+    feed.stop()
+    running = whorl_run(file, "--until-caught-up")
+    assert running.wait(90) == 0, running.output
+    assert judge(broker.address, rows, feed.counts) == CLEAN
+    assert all(row["seen"] == row["n"] + 1 for row in written(broker, rows))
+    assert Counter(row["key"] for row in written(broker, rings)) == dict.fromkeys(feed.counts, 1)
+
+
+def more(broker: Broker, topic: str, running: Running) -> None:
+    before = count_committed(broker.address, topic)
+    eventually(lambda: count_committed(broker.address, topic) > before, what=f"more rows; {running.output}")
+
+
+def written(broker: Broker, topic: str) -> Iterator[dict[str, object]]:
+    for message in read_to_end(KafkaClients(broker.address), [(topic, p) for p in range(4)]):
+        yield json.loads(message.value())

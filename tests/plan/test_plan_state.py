@@ -1,0 +1,91 @@
+"""Operators with state: when records come to them as they are, and when a topic sorts them by key first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from whorl import Context, KeyedOperator, Row
+from whorl.errors import CheckFailed
+from whorl.plan.plan import Plan
+
+MakePlan = Callable[..., Plan]
+SOURCES = """
+sources:
+  in: {type: kafka, topic: orders, key: a, schema: {a: long, b: long}}
+  other: {type: kafka, topic: others, key: a, schema: {a: long, b: long}}
+"""
+SINKS = "sinks: {out: {type: kafka, topic: done, from: state}}\n"
+
+
+class Kept(KeyedOperator):
+    def process(self, key: int, record: Row, context: Context) -> None:
+        context.emit(record)
+
+
+def state(key: str = "", after: str = "in", id: str = "state") -> str:
+    by = f", key: {key}" if key else ""
+    return f"{{id: {id}, type: python, class: test_plan_state.Kept, from: {after}{by}}}"
+
+
+FILTER = "{id: large, type: filter, where: a > 1, from: in}"
+MAP = "{id: more, type: map, columns: {b: a + 1}, from: in}"
+KEY = "{id: keyed, type: key_by, key: b, from: in}"
+
+
+def cuts(plan: Plan) -> dict[tuple[str, str], str]:
+    return {(cut.source, cut.target): cut.reason for cut in plan.cuts}
+
+
+def pipeline(*operators: str) -> str:
+    used = SOURCES if "other" in "".join(operators) else SOURCES.rsplit("  other", 1)[0]
+    return f"{used}operators: [{', '.join(operators)}]\n{SINKS}"
+
+
+@pytest.mark.parametrize(
+    ("operators", "reason"),
+    [
+        ([state("a")], None),
+        ([state()], None),
+        ([FILTER, state("a", "large")], None),
+        ([FILTER, MAP, state("", "[large, more]")], None),
+        ([state("b")], "'state' keeps state by b"),
+        ([MAP, state("a", "more")], "'state' keeps state by a"),
+        ([KEY, state("", "keyed")], "'state' keeps state by the key of records"),
+        ([state("", "[in, other]")], "'state' keeps state by the key of records"),
+        ([state("a", id="first"), state("a", "first")], "'state' keeps state by a"),
+    ],
+)
+def test_when_records_are_sorted_first(plan_of: MakePlan, operators: list[str], reason: str | None) -> None:
+    """The code of a user's operator may give records other keys, so one more is sorted again."""
+    plan = plan_of(pipeline(*operators))
+    into_state = {why for (_, target), why in cuts(plan).items() if target == "state"}
+    assert into_state == ({reason} if reason else set())
+    sorted_ = [output for component in plan.components for output in component.outputs if output.sorted]
+    assert all(output.keyed for output in sorted_) and bool(sorted_) == (reason is not None)
+
+
+def test_cogrouped_topics_need_no_sorting(plan_of: MakePlan) -> None:
+    (component,) = plan_of(pipeline(state("a", "[in, other]")), cogroup="true").components
+    assert [input.id for input in component.inputs] == ["in", "other"]
+
+
+TABLE = "tables: {known: {topic: known, key: a, schema: {a: long, name: string}}}\n"
+
+
+def test_a_table_is_no_stream(plan_of: MakePlan) -> None:
+    (component,) = plan_of(TABLE + pipeline(state("a", "[in, known]"))).components
+    assert [(input.id, input.is_table) for input in component.inputs] == [("in", False), ("known", True)]
+    assert [wire.source for wire in component.wires] == ["in", "state"]
+    (placed,) = component.operators
+    assert placed.enters is not None and placed.enters.names == ("a", "b")
+
+
+@pytest.mark.parametrize("reader", ["{id: state, type: filter, where: a > 1, from: [in, known]}", state("a", "in")])
+def test_who_may_read_a_table(plan_of: MakePlan, reader: str) -> None:
+    text = TABLE + pipeline(reader)
+    if "filter" not in reader:
+        text = text.replace("from: state", "from: [state, known]")
+    with pytest.raises(CheckFailed, match="reads the table 'known', but keeps no state by its key"):
+        plan_of(text)

@@ -1,0 +1,73 @@
+"""Tables: topics of which operators with state look up the last row of their key, read to the end before any stream is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from whorl import Context, KeyedOperator, Row
+from whorl.testing import Crash, Given, PipelineHarness
+
+PIPELINE = """
+name: looking
+sources:
+  orders: {{type: kafka, topic: orders, key: {key}, schema: {{id: string, customer: string}}}}
+tables:
+  customers: {{topic: customers, key: customer, schema: {{customer: string, city: string}}}}
+operators:
+  - {{id: enrich, type: python, class: test_tables.Enrich, key: customer, from: [orders, customers]}}
+sinks:
+  out: {{type: kafka, topic: out, from: enrich}}
+settings: {{state: {{backend: memory}}, commit_records: 2, bulk_records: 3}}
+"""
+
+
+class Enrich(KeyedOperator):
+    def process(self, key: str, record: Row, context: Context) -> None:
+        row = context.table("customers")
+        context.emit({"id": record["id"], "city": row and row["city"]})
+
+
+def prepared(folder: Path, key: str = "customer") -> PipelineHarness:
+    file = folder / "looking.yaml"
+    file.write_text(PIPELINE.format(key=key))
+    harness = PipelineHarness(file)
+    # The stream first: it waits all the same.
+    harness.send("orders", [{"id": f"o{n}", "customer": "abc"[n % 3]} for n in range(9)])
+    harness.send("customers", [{"customer": "a", "city": "old"}, {"customer": "b", "city": "Bern"}])
+    harness.send("customers", [{"customer": "a", "city": "Ulm"}, {"customer": "c", "city": "gone"}])
+    harness.send("customers", [Given(None, key="c")])
+    return harness
+
+
+EXPECTED = {f"o{n}": ("Ulm", "Bern", None)[n % 3] for n in range(9)}
+
+
+def written(harness: PipelineHarness) -> list[tuple[Any, Any]]:
+    return sorted((row["id"], row["city"]) for row in harness.sink("out") if row)
+
+
+@pytest.mark.parametrize("key", ["customer", "id"])
+def test_the_table_is_read_before_the_stream(tmp_path: Path, key: str) -> None:
+    """Also where the stream has another key and is sorted by a topic of its own."""
+    harness = prepared(tmp_path, key)
+    harness.run()
+    assert written(harness) == sorted(EXPECTED.items())
+    harness.send("customers", [{"customer": "c", "city": "Rom"}])
+    harness.send("orders", [{"id": "p", "customer": "c"}])
+    harness.run()
+    assert ("p", "Rom") in written(harness)
+
+
+def test_a_crash_at_any_point(tmp_path: Path) -> None:
+    undisturbed = prepared(tmp_path)
+    undisturbed.run()
+    for point in range(1, len(undisturbed.faults.points) + 1):
+        harness = prepared(tmp_path)
+        harness.crash_at(point)
+        with pytest.raises(Crash):
+            harness.run()
+        harness.run()
+        assert written(harness) == sorted(EXPECTED.items()), undisturbed.faults.points[point - 1]
