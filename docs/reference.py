@@ -56,6 +56,7 @@ EXAMPLES = {
     "reduce": "{id: decayed, type: reduce, from: payments, key: account, init: 0, with: acc * 0.9 + amount, as: level}",
     "average": "{id: usual, type: average, from: payments, key: account, of: amount, window: 1m, every: 10s}",
     "latest": "{id: last, type: latest, from: payments, key: account, ttl: 30d}",
+    "sessionize": "{id: visits, type: sessionize, from: payments, key: account, gap: 30m, aggregates: {spent: sum(amount), last: last(country)}}",
     "python": "{id: judge, type: python, from: payments, function: judging.judge}",
 }
 """One for each operator, over rows {account, amount, country, tags}; the tests check each."""

@@ -74,7 +74,7 @@ CASES = {
     "unknown edge key": (operators("{id: a, type: forward, from: {id: s, vai: topic}}"), ["4:40 unknown-key"]),
     "unknown error key": (operators("{id: a, type: forward, on_error: {action: retry, atempts: 2}}"), ["4:52 unknown-key"]),
     "unknown source type": ("sources:\n  s: {type: kafak, topic: t}\n" + TAIL, ["2:13 unknown-type"]),
-    "unknown operator type": (operators("{id: a, type: count}"), ["4:17 unknown-type"]),
+    "unknown operator type": (operators("{id: a, type: tally}"), ["4:17 unknown-type"]),
     "unknown sink type": (HEAD + "sinks:\n  o: {type: fill}\n", ["4:13 unknown-type"]),
     "missing type": (operators("{id: a}"), ["4:3 missing-key"]),
     "missing id": (operators("{type: forward}"), ["4:3 missing-key"]),
@@ -149,6 +149,11 @@ CASES = {
         operators("{id: a, type: drop, columns: [id]}", '{id: b, type: filter, where: "id = \'x\'"}'),
         ["5:33 column"],
     ),
+    "column of state": (operators("{id: a, type: sum, key: idd, of: amount}"), ["4:27 column"]),
+    "no column to add up": (operators("{id: a, type: sum, key: id}"), ["4:3 missing-key"]),
+    "column of a reduction": (operators("{id: a, type: reduce, init: 0, with: acc + amout}"), ["4:40 column"]),
+    "column of a session": (operators("{id: a, type: sessionize, gap: 1m, aggregates: {x: sum(amout)}}"), ["4:54 column"]),
+    "unknown aggregate": (operators("{id: a, type: sessionize, gap: 1m, aggregates: {x: mode(id)}}"), ["4:50 value"]),
     "column as a key": (operators("{id: a, type: rename, columns: {idd: x}}"), ["4:35 column"]),
     "unknown key beside right ones": (
         operators("{id: a, type: filter, where: amout > 1, foo: 1}"), ["4:32 column", "4:43 unknown-key"]
@@ -307,7 +312,7 @@ def test_the_nearest_key_is_one_of_the_chosen_format(write):
 def test_an_operator_of_another_version_is_told_the_known_types(write):
     write(p=operators("{id: a, type: pattern_match}"))
     (finding,) = check(load("p.yaml"))
-    assert finding.hint.startswith("known types: add, aggregate, branch, cast")
+    assert finding.hint.startswith("known types: add, aggregate, average, branch, cast")
 
 
 def test_a_cycle_names_its_way(write):

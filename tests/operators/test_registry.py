@@ -4,6 +4,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
+from whorl.config.full import OPERATOR_KEYS
 from whorl.errors import PipelineError
 from whorl.operators import registry
 from whorl.operators.operator import OperatorType, Step
@@ -38,6 +39,7 @@ NAMES = [
     "reduce",
     "average",
     "latest",
+    "sessionize",
 ]
 
 
@@ -60,6 +62,7 @@ def test_every_option_is_described(name: str) -> None:
     assert operator.type == name and operator.summary.endswith(".")
     for field in operator.Options.model_fields.values():
         assert field.description
+    assert not {field.alias or name for name, field in operator.Options.model_fields.items()} & set(OPERATOR_KEYS)
 
 
 def test_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,9 @@ def test_logical_partitions(counts, most, lps):
     assert logical_partitions(counts, most) == lps
 
 
-@pytest.mark.parametrize(("counts", "most", "lps"), [([8, 12], None, 4), ([8, 12], 3, 2), ([5, 7], None, 1), ([], 2, 1)])
+@pytest.mark.parametrize(
+    ("counts", "most", "lps"), [([8, 12], None, 4), ([8, 12], 3, 2), ([5, 7], None, 1), ([], 2, 1)]
+)
 def test_logical_partitions_of_cogrouped_topics(counts, most, lps):
     assert logical_partitions(counts, most, cogroup=True) == lps
 

@@ -11,6 +11,7 @@ from whorl.operators.builtin.join import Join
 from whorl.operators.builtin.latest import Latest
 from whorl.operators.builtin.python import Python
 from whorl.operators.builtin.reduce import Reduce
+from whorl.operators.builtin.sessions import Sessionize
 from whorl.operators.builtin.simple import Drop, Fill, Forward, Rename, Union
 from whorl.operators.builtin.sql import Sql
 from whorl.operators.builtin.sums import Sum
@@ -21,7 +22,7 @@ from whorl.operators.operator import OperatorType
 BUILTIN: tuple[type[OperatorType], ...] = (
     Forward, Add, Filter, Map, Select, Drop, Rename, Cast, Fill, FlatMap, KeyBy, Branch, Union, Validate, Python,
     Sql, Aggregate, Distinct, Deduplicate, Join, Count, Sum, Min, Max, Reduce,
-    Average, Latest,
+    Average, Latest, Sessionize,
 )  # fmt: skip
 
 __all__ = ["BUILTIN"]

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from whorl.formats.conversions import EXACT
-from whorl.operators.expressions.types import MAX_PRECISION, decimal_type, is_decimal, precision_scale
+from whorl.operators.expressions.types import MAX_PRECISION, decimal_type, is_decimal, is_numeric, precision_scale
 from whorl.operators.record import Row
 from whorl.schema import UNKNOWN
 
@@ -15,6 +15,11 @@ _SUMS = {"int": "long", "long": "long", "float": "double", "double": "double"}
 _DIGITS = 10
 """That a sum of decimals has more than each of them, as in Spark."""
 _PASS = frozenset({int, float, Decimal, type(None)})
+
+
+def may_be_number(kind: str) -> bool:
+    """Of a column's type."""
+    return kind == UNKNOWN or is_numeric(kind)
 
 
 def number(digits: str, column: str) -> int | float:

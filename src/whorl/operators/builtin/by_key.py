@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field
 
-from whorl.operators.expressions.types import is_numeric
+from whorl.operators.builtin.amounts import may_be_number
 from whorl.operators.fold import step_of
 from whorl.operators.keyed import KeyedOperator
 from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shape, Step
@@ -43,7 +43,7 @@ class LastingOptions(KeyOptions):
 
 
 class ResultOptions(LastingOptions):
-    keep: Columns = Field((), description="columns of the record that leave with the result")
+    keep: Columns = Field((), description="columns of the record that leave beside the key's and the result")
     as_: str = Field(
         "",
         alias="as",
@@ -151,11 +151,13 @@ class OfColumn(ResultByKey):
         if not self.options.of and self.entering != TEXT:
             yield Fault((), "missing-key", "it has no 'of'", "name the column that it looks at: `of: column`")
         elif self.entering != TEXT and not self.fits(kind):
-            yield Fault(("of",), "type", f"the column '{self.options.of}' is a {kind}", f"name one of {self.fitting}")
+            yield Fault(
+                ("of",), "type", f"the column '{self.options.of}' is a {kind}", f"name a column of {self.fitting}"
+            )
 
     def fits(self, kind: str) -> bool:
         """Whether it can look at values of this type, those of unknown type included."""
-        return kind == UNKNOWN or is_numeric(kind)
+        return may_be_number(kind)
 
     @property
     def of(self) -> str:

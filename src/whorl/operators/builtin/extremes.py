@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from whorl.operators.builtin.amounts import number_reader
+from whorl.operators.builtin.amounts import may_be_number, number_reader
 from whorl.operators.builtin.by_key import OfColumn, OfOptions, Pairs, Reading
 from whorl.operators.fold import Fold
 from whorl.operators.keyed import KeyedOperator
@@ -33,6 +33,11 @@ def _less(one: Any, other: Any) -> bool:
         return bool(one < other)
     except TypeError:
         raise ValueError(f"{one!r} and {other!r} cannot be compared") from None
+
+
+def is_ordered(kind: str) -> bool:
+    """Whether values of this type have a least and a greatest; those of unknown type may."""
+    return may_be_number(kind) or kind in ("string", "date", "timestamp")
 
 
 class RunningExtreme(Reading, Fold):
@@ -66,7 +71,7 @@ class Extreme(OfColumn):
         return self.result(schema, self.kind(schema))
 
     def fits(self, kind: str) -> bool:
-        return super().fits(kind) or kind in ("string", "date", "timestamp")
+        return is_ordered(kind)
 
 
 class Min(Extreme):

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from whorl.errors import PipelineError
+from whorl.operators.builtin.by_key import paths
 from whorl.operators.keyed import KeyedOperator
 from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.keys import key_reader
@@ -142,10 +143,7 @@ class Python(OperatorType):
         return Schema.of(self.options.returns) if self.options.returns else None
 
     def columns(self) -> Iterable[tuple[tuple[str | int, ...], str]]:
-        return [
-            (("key", index) if len(self.options.key) > 1 else ("key",), name)
-            for index, name in enumerate(self.options.key)
-        ]
+        return paths("key", self.options.key)
 
     def import_paths(self) -> Iterable[tuple[tuple[str | int, ...], str]]:
         return [(("class" if self.options.class_ else "function",), self.path)]

@@ -56,51 +56,51 @@ class DeduplicateOptions(Options):
     within_watermark: bool = Field(
         False, description="values are forgotten once the watermark has passed, so that state does not grow for ever"
     )
-    id: Columns = Field(
+    message_id: Columns = Field(
         (),
         description="in tasks, instead of both: the column or columns of a message's own id, whose first record passes",
     )
     ttl: Duration | None = Field(
-        None, gt=0, description="with `id`: how long after its first record an id is known; left out: for ever"
+        None, gt=0, description="with `message_id`: how long after its first record an id is known; left out: for ever"
     )
     ttl_time: TtlTime = Field("processing", description="whether `ttl` is of processing time or of event time")
 
     @model_validator(mode="after")
     def _one_host(self) -> DeduplicateOptions:
-        for name in ("columns", "within_watermark") if self.id else ():
+        for name in ("columns", "within_watermark") if self.message_id else ():
             if getattr(self, name):
-                raise ValueError(f"'{name}' is for queries, and with 'id' it runs in tasks: keep one of them")
-        if self.ttl is not None and not self.id:
-            raise ValueError("'ttl' goes with an 'id'; a query forgets by 'within_watermark'")
+                raise ValueError(f"'{name}' is for queries, and with 'message_id' it runs in tasks: keep one of them")
+        if self.ttl is not None and not self.message_id:
+            raise ValueError("'ttl' goes with a 'message_id'; a query forgets by 'within_watermark'")
         return self
 
 
 class Deduplicate(QueryOperator):
-    """Of queries; but with `id` of tasks, which keep the ids in their own state."""
+    """Of queries; but with `message_id` of tasks, which keep the ids in their own state."""
 
     type = "deduplicate"
     summary = (
-        "Passes one row of each combination of values, whole; later ones are left out. It runs in a query; with `id` it runs in tasks, "
-        "at once, and a record that passes keeps its headers and time."
+        "Passes one row of each combination of values, whole; later ones are left out. It runs in a query; with `message_id` in tasks, "
+        "at once, and a record that passes keeps its headers and its time."
     )
     Options = DeduplicateOptions
 
     def __init__(self, options: DeduplicateOptions) -> None:
         super().__init__(options)
-        self.in_tasks = bool(options.id)
+        self.in_tasks = bool(options.message_id)
 
     def step(self, schema: Schema | None) -> Step:
         return keyed_step(FirstOfEach, self.options) if self.in_tasks else super().step(schema)
 
     def keyed_by(self) -> tuple[str, ...] | None:
-        return tuple(self.options.id) if self.in_tasks else None
+        return tuple(self.options.message_id) if self.in_tasks else None
 
     def native(self, schema: Schema | None) -> Native | None:
         return None if self.in_tasks else Unique(self.options.columns, self.options.within_watermark)
 
     def columns(self) -> Paths:
         named = [(("columns", index), name) for index, name in enumerate(self.options.columns)]
-        return [*named, *paths("id", self.options.id)]
+        return [*named, *paths("message_id", self.options.message_id)]
 
     def faults(self) -> Iterator[Fault]:
         return iter(()) if self.in_tasks else super().faults()
