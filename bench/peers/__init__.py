@@ -108,8 +108,9 @@ class PerKey(Peer):
     def start(self, work: Work, stack: ExitStack) -> Sequence[Process]:
         arguments = (work.broker, work.source, work.sink, temporary_folder(stack), connector(), "local[2]", PER_BATCH)
         command = (PYTHON, PEERS / "bare_query.py", "per_key", *arguments)
-        files = spark_files_in(temporary_folder(stack))
-        return [stack.enter_context(Process(command, LOGS / f"{work.name}.log", files))]
+        # Else Spark's workers are of whatever Python comes first, which may lack what it needs.
+        env = spark_files_in(temporary_folder(stack)) | {"PYSPARK_PYTHON": str(PYTHON)}
+        return [stack.enter_context(Process(command, LOGS / f"{work.name}.log", env))]
 
 
 class Quix(Peer):
