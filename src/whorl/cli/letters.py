@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from confluent_kafka import KafkaException
 
 from whorl.config.framework import named
 from whorl.errors import WorldError
 from whorl.jobs.address import clients_at
-from whorl.kafka.reading import read_to_end
+from whorl.kafka.reading import read_to_end, reading
 from whorl.kafka.topics import Cluster, Place
 from whorl.plan import naming
 from whorl.tasks.assignment import GENERATED
@@ -93,10 +92,8 @@ class Letters:
         }
 
     def _records(self, topic: str, partitions: int) -> Iterator[Any]:
-        try:
+        with reading(topic):
             yield from read_to_end(self.cluster.clients, [(topic, partition) for partition in range(partitions)])
-        except KafkaException as error:
-            raise WorldError(f"'{topic}' cannot be read: {error.args[0].str()}", code="consume") from None
 
 
 def find_letters(of: str, broker: str | None, profile: str | None, sets: Iterable[str], config: Path | None) -> Letters:

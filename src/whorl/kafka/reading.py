@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from whorl.errors import Unavailable
+from whorl.errors import Unavailable, WorldError
 from whorl.kafka.clients import Clients
 from whorl.kafka.topics import Cluster
+
+
+@contextmanager
+def reading(topic: str) -> Iterator[None]:
+    """What Kafka has against it comes as an error of ours."""
+    try:
+        yield
+    except KafkaException as error:
+        raise WorldError(f"'{topic}' cannot be read: {error.args[0].str()}", code="consume") from None
 
 
 def read_to_end(
