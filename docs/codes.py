@@ -95,7 +95,7 @@ COMMANDS = {
     "state-key": (3, "An operator keeps nothing for this key.", "`whorl state scan` shows the keys that there are."),
     "state-operator": (3, "No operator of this name keeps state.", "The message has those that do."),
     "state-pipeline": (3, "No pipeline of this name has run on the broker.", "Give its name or its file, and its broker."),
-    "state-query": (3, "The component runs in a query, so Spark keeps its state.", "Read its checkpoint with Spark."),
+    "state-query": (3, "The component runs in a query, so Spark keeps its state.", "In Spark, `whorl.read_state` reads it."),
     "topic-delete": (3, "A topic cannot be deleted.", "The message has the broker's own words."),
     "topic-exists": (3, "The topic is there already.", "`whorl topics describe` shows it."),
     "topic-internal": (2, "The topic belongs to Kafka or to Whorl; a pipeline may lose its positions with it.", "Add `--internal` if that is meant."),

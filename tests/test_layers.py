@@ -37,6 +37,7 @@ OWNERS = {
         "whorl.tasks.clients",
         "whorl.jobs.job",
         "whorl.jobs.queries",
+        "whorl.reading.checkpoints",
         "whorl.reading.frame",
     ),
     "confluent_kafka": (

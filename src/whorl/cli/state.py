@@ -58,7 +58,7 @@ def list_(
         typer.echo(table(_KEPT, map(_kept, overview)))
     typer.echo(f"{count(len(overview), 'operator')} of '{reader.stores.pipeline}' with state in tasks")
     for query in reader.stores.queries:
-        typer.echo(f"component '{query}' runs in a query, whose state is in Spark's checkpoint")
+        typer.echo(f"component '{query}' runs in a query: whorl.read_state reads what Spark keeps for it")
 
 
 @app.command(epilog="Example: whorl state get pipeline.yaml spend account-17")

@@ -44,10 +44,13 @@ class Stores:
     queries: tuple[str, ...]
     """Components whose state Spark keeps."""
 
+    def in_a_query(self, component: str) -> bool:
+        return naming.slug(component) in self.queries
+
     def candidates(self, operator: str) -> tuple[Changelog, ...]:
         """Where an operator's state may be: components are named after their first operator, and may have more."""
-        if naming.slug(operator) in self.queries:
-            raise in_a_query(operator)
+        if self.in_a_query(operator):
+            raise _kept_by_spark(self.pipeline, operator)
         return tuple(log for log in self.changelogs if log.component == operator) or self.changelogs
 
 
@@ -76,10 +79,10 @@ def changelog_of(clients: Clients, stores: Stores, operator: str) -> Changelog:
     raise WorldError(what, hint=suggest(operator, seen, "with state") or _ELSEWHERE, code="state-operator")
 
 
-def in_a_query(component: str) -> WorldError:
+def _kept_by_spark(pipeline: str, component: str) -> WorldError:
     return WorldError(
-        f"component '{component}' runs in a query: Spark keeps its state in its checkpoint",
-        hint="'whorl run' prints where that is; spark.read.format('statestore').load(it) reads it",
+        f"component '{component}' runs in a query: Spark keeps its state, in its checkpoint",
+        hint=f"in Spark, whorl.read_state(spark, '{pipeline}', '{component}') reads it",
         code="state-query",
     )
 
