@@ -186,7 +186,7 @@ def test_one_key_is_found_where_it_belongs(kept: Callable[..., PipelineHarness])
 
 
 def test_an_overview(kept: Callable[..., PipelineHarness]) -> None:
-    harness = kept([(key, do) for key in ("a", "b", "c") for do in ("count", "see", "go", "wake")], partitions=2)
+    harness = kept([(key, do) for key in ("a", "b", "d") for do in ("count", "see", "go", "wake")], partitions=2)
     harness.run()
     (kept_,) = reader_of(harness).overview()
     assert (kept_.component, kept_.operator, kept_.lps) == ("same", "keeper", 2)
