@@ -91,7 +91,8 @@ def _changelogs(registration: Registration, counts: Mapping[str, int]) -> Iterat
     for component, entry in registration.components.items():
         topic = naming.changelog_topic(registration.pipeline, registration.uid, component)
         if topic not in counts:
-            raise WorldError(f"the changelog of component '{component}', '{topic}', is gone", code="topic-missing")
+            what = f"the changelog '{topic}' of component '{component}' is gone"
+            raise WorldError(what, hint="with it went its state: 'whorl run --fresh' starts over", code="topic-missing")
         read = tuple(counts[name] for name in entry.topics if name in counts)
         yield Changelog(component, topic, entry.layout.lps, read)
 
