@@ -29,6 +29,7 @@ from whorl.reading.latest import Wanted
 from whorl.testing import PipelineHarness
 from whorl.testing.memory import MemoryClients
 
+SMALL = {"spark.sql.shuffle.partitions": "2", "spark.sql.codegen.wholeStage": "false"}
 ORDERS = [(key, do) for key in ("a", "d", "ö") for do in ("count", "see", "go", "wake", "brief", "daily")]
 
 
@@ -97,7 +98,7 @@ def checkpoint(spark: SparkSession, tmp_path: Path) -> Callable[..., Checkpoint]
 
     def make(component: str, query: str, **tables: list[dict[str, Any]]) -> Checkpoint:
         session = spark.newSession()
-        for name, value in {**session_settings(), "spark.sql.shuffle.partitions": "2"}.items():
+        for name, value in {**session_settings(), **SMALL}.items():
             if not name.startswith("spark.stage"):  # that of the whole process
                 session.conf.set(name, value)
         for name, rows in tables.items():
@@ -123,3 +124,28 @@ def test_a_frame_of_a_query(spark: SparkSession, checkpoint: Callable[..., Check
         ("hourly", "stateStoreSave", '{"k":"b"}'): {"sum": 2},
     }
     assert {row.position for row in found} == {0} and {row.logical_partition for row in found} <= {0, 1}
+
+
+@pytest.mark.spark
+def test_both_sides_of_a_join(spark: SparkSession, checkpoint: Callable[..., Checkpoint]) -> None:
+    join = "SELECT a.k, a.n, b.n AS m FROM a JOIN b ON a.k = b.k"
+    made = checkpoint("pairs", join, a=[{"k": "x", "n": 1}], b=[{"k": "x", "n": 2}, {"k": "y", "n": 3}])
+    rows = checkpoint_frame(spark, made, "pairs").collect()
+    assert {(row.state, *json.loads(row.value).values()) for row in rows} == {
+        ("symmetricHashJoin left", "x", 1),
+        ("symmetricHashJoin right", "x", 2),
+        ("symmetricHashJoin right", "y", 3),
+    }
+
+
+@pytest.mark.spark
+def test_a_query_that_keeps_nothing(spark: SparkSession, checkpoint: Callable[..., Checkpoint], tmp_path: Path) -> None:
+    made = checkpoint("plain", "SELECT k FROM a", a=[{"k": "x", "n": 1}])
+    with pytest.raises(WorldError, match="a query that looks at each row alone"):
+        checkpoint_frame(spark, made, "plain")
+    made = Checkpoint(spark, str(tmp_path), "p", "u", "fresh")
+    with pytest.raises(WorldError, match="the checkpoint of 'fresh' is gone"):
+        checkpoint_frame(spark, made, "fresh")
+    made.write(Manifest("p", "fresh", "u", "f", ()))
+    with pytest.raises(WorldError, match="has not finished a batch yet"):
+        checkpoint_frame(spark, made, "fresh")

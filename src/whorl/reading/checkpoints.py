@@ -6,14 +6,18 @@ Its state is by rows of columns, so keys and values are JSON objects; `position`
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
-from pyspark.sql.functions import col, encode, lit, to_json
+from pyspark.sql.functions import col, encode, lit, struct, to_json
 
+from whorl.errors import WorldError
 from whorl.query.checkpoint import Checkpoint, gone
+from whorl.query.pins import session_settings
 
 _JOIN = "symmetricHashJoin"
+_FORM = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 
 
 def checkpoint_frame(spark: SparkSession, checkpoint: Checkpoint, component: str) -> DataFrame:
@@ -21,13 +25,33 @@ def checkpoint_frame(spark: SparkSession, checkpoint: Checkpoint, component: str
     if checkpoint.manifest() is None:
         raise gone(component, checkpoint.path)
     batch = checkpoint.progress().committed
-    stores = spark.read.format("state-metadata").load(checkpoint.path).dropDuplicates(["operatorId"]).collect()
-    frames = [
-        _frame(spark, checkpoint.path, options).select(*_columns(component, state, batch))
-        for store in sorted(stores, key=lambda store: int(store.operatorId))
-        for state, options in _parts(store)
-    ]
+    if batch < 0:
+        raise _nothing(component, "has not finished a batch yet")
+    with _as_it_was_written(spark):
+        stores = spark.read.format("state-metadata").load(checkpoint.path).dropDuplicates(["operatorId"]).collect()
+        frames = [
+            _frame(spark, checkpoint.path, options).select(*_columns(component, state, batch))
+            for store in sorted(stores, key=lambda store: int(store.operatorId))
+            for state, options in _parts(store)
+        ]
+    if not frames:
+        raise _nothing(component, "looks at each row alone")
     return reduce(DataFrame.unionByName, frames)
+
+
+@contextmanager
+def _as_it_was_written(spark: SparkSession) -> Iterator[None]:
+    """Spark looks into the session for the form of a checkpoint, not into the checkpoint."""
+    before, ours = spark.conf.get(_FORM), session_settings()[_FORM]
+    spark.conf.set(_FORM, ours)
+    try:
+        yield
+    finally:
+        spark.conf.set(_FORM, str(before))
+
+
+def _nothing(component: str, why: str) -> WorldError:
+    return WorldError(f"component '{component}' keeps no state: it runs in a query that {why}", code="state-operator")
 
 
 def _parts(store: Row) -> Iterator[tuple[str, dict[str, str]]]:
@@ -45,15 +69,20 @@ def _frame(spark: SparkSession, path: str, options: dict[str, str]) -> DataFrame
 
 
 def _columns(component: str, state: str, batch: int) -> list[Column]:
-    key = to_json(col("key"))
+    key = _as_json("key")
     return [
         lit(component).alias("operator"),
         lit(state).alias("state"),
         key.alias("key"),
         encode(key, "UTF-8").alias("key_bytes"),
         lit(None).cast("string").alias("map_key"),
-        to_json(col("value")).alias("value"),
+        _as_json("value").alias("value"),
         lit(None).cast("timestamp").alias("expires"),
         col("partition_id").alias("logical_partition"),
         lit(batch).cast("long").alias("position"),
     ]
+
+
+def _as_json(column: str) -> Column:
+    """Field by field: rows of a join have more in them than Spark says."""
+    return to_json(struct(f"{column}.*"))
