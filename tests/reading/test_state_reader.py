@@ -226,3 +226,30 @@ def test_who_is_not_there(kept: Callable[..., PipelineHarness]) -> None:
         reader_of(harness, "other")
     with pytest.raises(WorldError, match=r"no operator 'keper' of pipeline 'kept' keeps state in tasks.*'keeper'"):
         next(reader_of(harness).scan("keper"))
+
+
+def test_a_reader_does_not_run_after_a_writer(kept: Callable[..., PipelineHarness]) -> None:
+    """What is committed while it reads is left to the next one."""
+    harness = kept([("a", "count")] * 5)
+    harness.run()
+    reader = reader_of(harness)
+    (log,) = reader.stores.changelogs
+    end = harness.broker.topics()[log.topic].logs[0].end
+    consumer_of = reader._clients.consumer
+
+    def consumer(**config: Any) -> Any:
+        made = consumer_of(**config)
+        poll = made.poll
+
+        def poll_while_it_runs(timeout: float) -> Any:
+            if made._fetches[log.topic, 0].offset < end:
+                send(harness, [("a", "count")])
+                harness.run()
+            return poll(timeout)
+
+        made.poll = poll_while_it_runs
+        return made
+
+    reader._clients.consumer = consumer  # type: ignore[method-assign]
+    lp, (entry,) = reader.get("keeper", b"a") or (None, ())
+    assert lp is not None and (entry.value, lp.positions["orders", 0]) == (5, 5)

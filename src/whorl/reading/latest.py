@@ -1,6 +1,7 @@
 """The state of one logical partition (lp), read from its changelog as it was committed: of each key what was written last.
 
-It is read to the end that Kafka tells, which lies behind a whole commit. Nobody notices: no group is joined, nothing is written.
+It is read as far as it is committed when reading begins, which is behind a whole commit. Nobody notices: no group is joined, nothing is
+written.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from whorl.kafka.clients import Clients
-from whorl.kafka.reading import read_to_end, reading
+from whorl.kafka.reading import read_as_of_now, reading
 from whorl.reading.entries import Entry, entry_of
 from whorl.state.codec import address, expiry
 from whorl.state.partition import LP_KEY
@@ -71,7 +72,7 @@ def latest(clients: Clients, topic: str, lp: int, wanted: Wanted, clock: Callabl
     stored: dict[bytes, tuple[bytes, int]] = {}
     own: bytes | None = None
     with reading(topic):
-        for message in read_to_end(clients, [(topic, lp)]):
+        for message in read_as_of_now(clients, (topic, lp)):
             key, value = message.key(), message.value()
             if key == LP_KEY:
                 own = value
