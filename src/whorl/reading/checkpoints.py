@@ -41,7 +41,9 @@ def checkpoint_frame(spark: SparkSession, checkpoint: Checkpoint, component: str
 
 @contextmanager
 def _as_it_was_written(spark: SparkSession) -> Iterator[None]:
-    """Spark looks into the session for the form of a checkpoint, not into the checkpoint."""
+    """Spark looks into the session for the form of a checkpoint, not into the checkpoint; and tasks that open a store ask for its coordinator,
+    which comes with the first look at the session's streams."""
+    _ = spark.streams
     before, ours = spark.conf.get(_FORM), session_settings()[_FORM]
     spark.conf.set(_FORM, ours)
     try:
