@@ -24,6 +24,7 @@ LADDER = (
     {"query"},
     {"testing"},
     {"jobs"},
+    {"reading"},
     {"cli"},
     {"__main__"},
 )
@@ -36,6 +37,8 @@ OWNERS = {
         "whorl.tasks.clients",
         "whorl.jobs.job",
         "whorl.jobs.queries",
+        "whorl.reading.checkpoints",
+        "whorl.reading.frame",
     ),
     "confluent_kafka": (
         "whorl.kafka",
@@ -54,7 +57,7 @@ OWNERS = {
     "fastavro": ("whorl.formats",),
     "lmdb": ("whorl.state.disk",),
     "pandas": ("whorl.query",),
-    "pyarrow": ("whorl.query",),
+    "pyarrow": ("whorl.query", "whorl.reading.arrow", "whorl.reading.frame"),
     "fastapi": (),
 }
 

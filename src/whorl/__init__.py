@@ -1,7 +1,7 @@
 """Whorl: recursive, stateful stream processing on Spark. Pipelines are YAML; what they write to Kafka is exactly once.
 
 The names here are what operators in Python need, and the errors. Importing them loads no Spark and no Kafka client: they are
-imported on executors, in tests and in editors.
+imported on executors, in tests and in editors. `read_state`, which needs both, is loaded when it is first used.
 
 To know the system, read in this order:
 
@@ -13,10 +13,14 @@ To know the system, read in this order:
     plan.planner, plan.naming   what is fused, what becomes a topic, and what everything is called
     jobs.runner                 the table of contents: load, check, plan, look, start, await
     tasks.driver, tasks.task    the protocol, its steps numbered as in docs/exactly-once.md
+    reading.reader              what operators keep, read from outside
     cli.main                    the verbs
 
 docs/life-of-a-record.md walks the same way with a record in its hand.
 """
+
+from importlib import import_module
+from typing import Any
 
 from whorl.errors import (
     CheckFailed,
@@ -49,4 +53,12 @@ __all__ = [
     "ValueState",
     "WhorlError",
     "WorldError",
+    "read_state",
 ]
+_LATER = {"read_state": "whorl.reading.frame"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'whorl' has no attribute '{name}'")
+    return getattr(import_module(_LATER[name]), name)

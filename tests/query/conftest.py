@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,33 +11,15 @@ import pytest
 from hosts import AtRest, Both
 from pyspark.sql import DataFrame, SparkSession
 
+from sessions import spark
 from whorl.plan.plan import Input
 from whorl.query import compile as compiling
 from whorl.query.decode import decoded
 from whorl.query.read import Reading
 
+__all__ = ["spark"]
 # Compiling plans of a few rows to Java takes most of the time.
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.driver.memory": "1g",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.showConsoleProgress": "false",
-    }
-    builder = SparkSession.builder.master("local[2]").appName("queries")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
 
 
 @pytest.fixture

@@ -13,9 +13,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from whorl.broker.ports import free_port, is_free
-from whorl.cli.connect import clients_at, framework_settings
+from whorl.config.framework import framework_settings
 from whorl.config.settings import Settings
 from whorl.errors import CheckFailed, WhorlError
+from whorl.jobs.address import clients_at
 from whorl.jvm.cache import cache_folder
 from whorl.jvm.jars import BROKER, CONNECTOR, JarSet, damaged, pins_of
 from whorl.jvm.java import find_java

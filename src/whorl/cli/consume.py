@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated, Any
@@ -13,11 +11,11 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaExcep
 
 from whorl.cli.connect import connect
 from whorl.cli.options import BrokerOption, Config, Profile
+from whorl.cli.piped import piped
 from whorl.cli.shown import as_data, as_text, dumped
 from whorl.cli.topics import existing
-from whorl.errors import WorldError
 from whorl.kafka.clients import KafkaClients
-from whorl.kafka.reading import read_to_end
+from whorl.kafka.reading import read_to_end, reading
 
 app = typer.Typer(add_completion=False)
 
@@ -50,16 +48,12 @@ def consume(
     waits = follow or not from_beginning
     messages = _following(cluster.clients, places, from_beginning) if waits else read_to_end(cluster.clients, places)
     try:
-        for message in islice(messages, count):
-            print(_as_json(message) if json else _as_line(message, keys, headers), flush=waits)
-        sys.stdout.flush()
-    except KafkaException as error:
-        raise WorldError(f"'{topic}' cannot be read: {error.args[0].str()}", code="consume") from None
+        with reading(topic), piped():
+            for message in islice(messages, count):
+                print(_as_json(message) if json else _as_line(message, keys, headers), flush=waits)
     except KeyboardInterrupt:
         if not waits:
             raise
-    except BrokenPipeError:  # the reader of our output has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _following(clients: KafkaClients, places: list[tuple[str, int]], from_beginning: bool) -> Iterator[Any]:

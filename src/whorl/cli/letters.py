@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from confluent_kafka import KafkaException
 
-from whorl.cli.connect import clients_at, framework_settings
-from whorl.config.loader import load
-from whorl.config.settings import Settings
-from whorl.errors import CheckFailed, WorldError
-from whorl.kafka.reading import read_to_end
+from whorl.config.framework import named
+from whorl.errors import WorldError
+from whorl.jobs.address import clients_at
+from whorl.kafka.reading import read_to_end, reading
 from whorl.kafka.topics import Cluster, Place
 from whorl.plan import naming
 from whorl.tasks.assignment import GENERATED
@@ -94,28 +92,14 @@ class Letters:
         }
 
     def _records(self, topic: str, partitions: int) -> Iterator[Any]:
-        try:
+        with reading(topic):
             yield from read_to_end(self.cluster.clients, [(topic, partition) for partition in range(partitions)])
-        except KafkaException as error:
-            raise WorldError(f"'{topic}' cannot be read: {error.args[0].str()}", code="consume") from None
 
 
 def find_letters(of: str, broker: str | None, profile: str | None, sets: Iterable[str], config: Path | None) -> Letters:
     """Those of a pipeline file, of a pipeline by name, or of a topic."""
-    if Path(of).is_file():
-        loaded = load(of, profile=profile, overrides=sets, config=config)
-        if loaded.findings:
-            raise CheckFailed(loaded.findings)
-        return _letters([_topic(loaded.spec.name, loaded.settings)], broker, loaded.settings)
-    settings = framework_settings(profile, config)
-    return _letters([_topic(of, settings), of], broker, settings)
-
-
-def _topic(name: str, settings: Settings) -> str:
-    return settings.dead_letter_topic or naming.dead_letter_topic(name)
-
-
-def _letters(topics: list[str], broker: str | None, settings: Settings) -> Letters:
+    name, settings = named(of, profile, sets, config)
+    topics = [settings.dead_letter_topic or naming.dead_letter_topic(name), of]
     cluster = Cluster(clients_at(broker, settings))
     counts = cluster.partition_counts()
     for topic in topics:

@@ -26,6 +26,7 @@ VERBS = {
     "produce": "Write records to a topic.",
     "consume": "Read records of a topic.",
     "dead": "List and replay records that failed.",
+    "state": "Show what operators keep by key, whether the pipeline runs or not.",
     "doctor": "Look at Java, jars, broker and memory, and say what to mend.",
 }
 

@@ -13,5 +13,5 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     )
 
 
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
+def count(number: int, noun: str, several: str = "") -> str:
+    return f"{number} {noun if number == 1 else several or noun + 's'}"

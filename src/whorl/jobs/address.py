@@ -14,6 +14,11 @@ def clients_of(settings: Settings, folder: Path = Path()) -> KafkaClients:
     return KafkaClients(broker_address(settings, folder), settings.kafka)
 
 
+def clients_at(broker: str | None, settings: Settings) -> KafkaClients:
+    """As `clients_of`, unless the broker was named by hand."""
+    return clients_of(settings.model_copy(update={"broker": broker}) if broker else settings)
+
+
 def broker_address(settings: Settings, folder: Path = Path()) -> str:
     if settings.broker:
         return settings.broker

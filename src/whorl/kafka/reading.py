@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from whorl.errors import Unavailable
+from whorl.errors import Unavailable, WorldError
 from whorl.kafka.clients import Clients
 from whorl.kafka.topics import Cluster
+
+_ANSWER = 30.0
+"""Seconds in which a broker answers, or does not."""
+
+
+@contextmanager
+def reading(topic: str) -> Iterator[None]:
+    """What Kafka has against it comes as an error of ours."""
+    try:
+        yield
+    except KafkaException as error:
+        raise WorldError(f"'{topic}' cannot be read: {error.args[0].str()}", code="consume") from None
 
 
 def read_to_end(
@@ -33,6 +46,20 @@ def read_to_end(
     try:
         consumer.assign(wanted)
         yield from _until_ends(consumer, {(tp.topic, tp.partition) for tp in wanted}, timeout, past_open)
+    finally:
+        consumer.close()
+
+
+def read_as_of_now(clients: Clients, place: tuple[str, int]) -> Iterator[Any]:
+    """As `read_to_end`, of one partition, and no further than it reaches now: who writes it all the time could be ahead for ever."""
+    consumer = clients.consumer(**{"auto.offset.reset": "earliest", "isolation.level": "read_committed"})
+    try:
+        _, end = consumer.get_watermark_offsets(TopicPartition(*place), timeout=_ANSWER)
+        consumer.assign([TopicPartition(*place, 0)])
+        for message in _until_ends(consumer, {place}, timeout=60.0):
+            if message.offset() >= end:
+                return
+            yield message
     finally:
         consumer.close()
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgpack
 
@@ -33,6 +33,9 @@ _LARGE = 1024
 _DATE, _DECIMAL, _TUPLE, _INT = 1, 2, 3, 4
 _SURROGATES = "surrogatepass"
 
+TIMERS = "_timers"
+MAP = "{}"
+"""What the names of tables with maps end with."""
 LONGEST_KEY = 511
 """Of LMDB. A key of this length or more is stored as its beginning and a hash, which are exactly that long."""
 _HASH = 16
@@ -162,16 +165,36 @@ def map_group(key: bytes) -> bytes:
     return _LENGTH.pack(len(key)) + key
 
 
-def user_key(entry: bytes) -> bytes | None:
-    """The user's key that an entry belongs to, of any kind; None where it belongs to the lp itself."""
-    prefix, nul, rest = entry.partition(b"\0")
+class Address(NamedTuple):
+    """Whose an entry is."""
+
+    operator: str
+    state: str
+    """As it was declared; `TIMERS` for a timer."""
+    key: bytes
+    map_key: bytes | None = None
+    """Packed; None where the state is no map."""
+
+
+def address(entry: bytes) -> Address | None:
+    """None where the entry belongs to the lp itself."""
+    table, nul, rest = entry.partition(b"\0")
     if not nul:
         return None
-    if prefix == b"_timers":
-        return rest[9:].partition(b"\0")[2]
-    if prefix.endswith(b"{}"):
-        return rest[4 : 4 + _LENGTH.unpack_from(rest)[0]]
-    return rest
+    if table == TIMERS.encode():
+        timed, _, key = rest[9:].partition(b"\0")
+        return Address(timed.decode(), TIMERS, key)
+    operator, _, state = table.decode().partition("/")
+    if not state.endswith(MAP):
+        return Address(operator, state, rest)
+    end = _LENGTH.size + _LENGTH.unpack_from(rest)[0]
+    return Address(operator, state.removesuffix(MAP), rest[_LENGTH.size : end], rest[end:])
+
+
+def user_key(entry: bytes) -> bytes | None:
+    """The user's key that an entry belongs to, of any kind; None where it belongs to the lp itself."""
+    found = address(entry)
+    return None if found is None else found.key
 
 
 def short(key: bytes) -> bytes:

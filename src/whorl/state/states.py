@@ -18,6 +18,7 @@ from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, over
 
 from whorl.errors import PipelineError
 from whorl.state.bound import BoundList, BoundMap, BoundValue
+from whorl.state.codec import MAP
 from whorl.state.scope import Bound
 
 T = TypeVar("T")
@@ -95,7 +96,7 @@ class ListState(State[BoundList[T]], Generic[T]):
 class MapState(State[BoundMap[K, T]], Generic[K, T]):
     """A map for each key. `ttl` is that of each entry."""
 
-    suffix = "{}"
+    suffix = MAP
     bound = BoundMap
 
     def __init__(self, key_type: type[K], type: type[T], **lifetime: Unpack[Lifetime]) -> None:

@@ -13,12 +13,12 @@ from heapq import heappop, heappush
 from typing import Any, Literal, NamedTuple
 
 from whorl.state.backend import Backend
-from whorl.state.codec import encode, short
+from whorl.state.codec import TIMERS, encode, short
 from whorl.state.table import Journal
 from whorl.state.values import ABSENT, GONE
 
 Kind = Literal["event", "processing"]
-PREFIX = b"_timers\0"
+PREFIX = f"{TIMERS}\0".encode()
 _CODES: dict[str, bytes] = {"event": b"e", "processing": b"p"}
 _TIME = struct.Struct(">Q")
 _MIDDLE = 1 << 63
@@ -37,10 +37,14 @@ def _entry(kind: Kind, time: int, operator: str, key: bytes) -> bytes:
     return b"%b%b%b%b\0%b" % (PREFIX, _CODES[kind], _TIME.pack(time + _MIDDLE), operator.encode(), key)
 
 
-def _timer(entry: bytes) -> Timer:
+def timer_of(entry: bytes) -> Timer:
     start = len(PREFIX) + 1
     operator, _, key = entry[start + 8 :].partition(b"\0")
     return Timer(_TIME.unpack_from(entry, start)[0] - _MIDDLE, operator.decode(), key)
+
+
+def kind_of(entry: bytes) -> Kind:
+    return "event" if entry.startswith(PREFIX + _CODES["event"]) else "processing"
 
 
 class _Line:
@@ -99,12 +103,12 @@ class Timers:
     def next(self, kind: Kind) -> int | None:
         """When the first one is due."""
         entry = self._first(kind)
-        return None if entry is None else _timer(entry).time
+        return None if entry is None else timer_of(entry).time
 
     def due(self, kind: Kind, up_to: int) -> Iterator[Timer]:
         """Takes them in order of time, operator, key; also those set meanwhile. Stop when you like: the rest stays."""
         while (entry := self._first(kind)) is not None:
-            timer = _timer(entry)
+            timer = timer_of(entry)
             if timer.time > up_to:
                 return
             self.changes[entry] = GONE
@@ -115,7 +119,7 @@ class Timers:
         for kind, code in _CODES.items():
             stored = (entry for entry, _ in self._backend.scan(PREFIX + code) if self.changes.get(entry) is not GONE)
             fresh = {entry for _, entry in self._lines[kind].fresh if self.changes.get(entry) is _SET}
-            yield from map(_timer, sorted(fresh.union(stored), key=short))
+            yield from map(timer_of, sorted(fresh.union(stored), key=short))
 
     # -- for the lp -------------------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,181 @@
+"""`whorl state`: what operators keep by key, read from the changelogs. The pipeline may run or not, and does not notice."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+
+from whorl.cli.options import BrokerOption, Config, Profile, Sets
+from whorl.cli.piped import piped
+from whorl.cli.shown import as_text
+from whorl.cli.table import count, table
+from whorl.config.framework import named
+from whorl.errors import UsageError, WorldError
+from whorl.jobs.address import clients_at
+from whorl.kafka.topics import Cluster
+from whorl.reading.entries import Entry, as_json
+from whorl.reading.export import export
+from whorl.reading.latest import Latest
+from whorl.reading.reader import Kept, StateReader
+from whorl.units import format_size
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Show what operators keep by key.")
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+
+
+Of = Annotated[str, typer.Argument(metavar="FILE|NAME", help="Pipeline file or pipeline name.", show_default=False)]
+Operator = Annotated[str, typer.Argument(metavar="OPERATOR", help="The operator's id.", show_default=False)]
+Formatted = Annotated[Format, typer.Option("--format", help="A table, or a line of JSON for each.")]
+_WIDEST = 80
+
+
+@app.command("list", epilog="Example: whorl state list pipeline.yaml")
+def list_(
+    of: Of,
+    format: Formatted = Format.TABLE,
+    broker: BrokerOption = None,
+    profile: Profile = None,
+    set_: Sets = None,
+    config: Config = None,
+) -> None:
+    """List the operators that keep state, with how much that is."""
+    reader = _reader(of, broker, profile, set_, config)
+    overview = reader.overview()
+    if format is Format.JSON:
+        for kept in overview:
+            typer.echo(orjson.dumps(kept).decode())
+        return
+    if overview:
+        typer.echo(table(_KEPT, map(_kept, overview)))
+    typer.echo(f"{count(len(overview), 'operator')} of '{reader.stores.pipeline}' with state in tasks")
+    for query in reader.stores.queries:
+        typer.echo(f"component '{query}' runs in a query: whorl.read_state reads what Spark keeps for it")
+
+
+@app.command(epilog="Example: whorl state get pipeline.yaml spend account-17")
+def get(
+    of: Of,
+    operator: Operator,
+    key: Annotated[
+        str,
+        typer.Argument(
+            metavar="KEY", help="As Kafka has it: text, or of several columns a JSON array.", show_default=False
+        ),
+    ],
+    hex_: Annotated[bool, typer.Option("--hex", help="KEY is written in hexadecimal.")] = False,
+    format: Formatted = Format.TABLE,
+    broker: BrokerOption = None,
+    profile: Profile = None,
+    set_: Sets = None,
+    config: Config = None,
+) -> None:
+    """Show all that an operator keeps for one key, timers too."""
+    reader = _reader(of, broker, profile, set_, config)
+    found = reader.get(operator, _bytes(key, hex_))
+    if found is None:
+        what = f"operator '{operator}' of pipeline '{reader.stores.pipeline}' keeps nothing for key '{key}'"
+        raise WorldError(what, hint="'whorl state scan' shows the keys that there are", code="state-key")
+    lp, entries = found
+    if format is Format.JSON:
+        for entry in entries:
+            typer.echo(entry.line())
+        return
+    typer.echo(table(("STATE", "MAP KEY", "VALUE", "EXPIRES", "POSITION"), map(_row, entries)))
+    typer.echo(f"logical partition {lp.lp}, {_read_so_far(lp)}")
+
+
+@app.command(epilog="Example: whorl state scan pipeline.yaml spend --prefix account- --limit 10")
+def scan(
+    of: Of,
+    operator: Operator,
+    state: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only this state; '_timers' for timers.", show_default=False),
+    ] = None,
+    prefix: Annotated[str, typer.Option(metavar="TEXT", help="Only keys that begin so.", show_default=False)] = "",
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="End after so many.", show_default=False)
+    ] = None,
+    broker: BrokerOption = None,
+    profile: Profile = None,
+    set_: Sets = None,
+    config: Config = None,
+) -> None:
+    """Print all that an operator keeps, each entry as a line of JSON."""
+    entries = _reader(of, broker, profile, set_, config).scan(operator, state, prefix.encode())
+    with piped():
+        for entry in islice(entries, limit):
+            print(entry.line())
+
+
+@app.command("export", epilog="Example: whorl state export pipeline.yaml spend -o spend.parquet")
+def export_(
+    of: Of,
+    operator: Operator,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="Ends with .jsonl or .parquet.", show_default=False),
+    ],
+    broker: BrokerOption = None,
+    profile: Profile = None,
+    set_: Sets = None,
+    config: Config = None,
+) -> None:
+    """Write all that an operator keeps to a file: lines of JSON, or parquet."""
+    entries = _reader(of, broker, profile, set_, config).scan(operator)
+    typer.echo(f"{count(export(output, entries), 'entry', 'entries')} of '{operator}' to '{output}'")
+
+
+def _reader(
+    of: str, broker: str | None, profile: str | None, sets: list[str] | None, config: Path | None
+) -> StateReader:
+    name, settings = named(of, profile, sets or (), config)
+    return StateReader.on(Cluster(clients_at(broker, settings)), name)
+
+
+def _bytes(key: str, in_hex: bool) -> bytes:
+    try:
+        return bytes.fromhex(key) if in_hex else key.encode()
+    except ValueError:
+        raise UsageError(f"'{key}' is not hexadecimal", hint="two of 0-9 and a-f for each byte") from None
+
+
+_KEPT = ("COMPONENT", "OPERATOR", "STATES", "KEYS", "ENTRIES", "SIZE", "PARTITIONS", "CHANGELOG")
+
+
+def _kept(kept: Kept) -> tuple[object, ...]:
+    states = [f"{name} ({kind})" for name, kind in sorted(kept.states.items())]
+    timers = [count(kept.timers, "timer")] if kept.timers else []
+    told = ", ".join([*states, *timers])
+    return (
+        kept.component, kept.operator, told, kept.keys, kept.entries, format_size(kept.size), kept.lps, kept.topic
+    )  # fmt: skip
+
+
+def _row(entry: Entry) -> tuple[object, ...]:
+    return (
+        entry.state,
+        "-" if entry.map_key is None else _short(entry.map_key),
+        _short(as_json(entry.value)),
+        entry.expires.isoformat() if entry.expires else "-",
+        entry.position,
+    )
+
+
+def _short(text: str) -> str:
+    shown = as_text(text.encode())
+    return shown if len(shown) <= _WIDEST else shown[: _WIDEST - 1] + "…"
+
+
+def _read_so_far(lp: Latest) -> str:
+    places = (f"{topic}/{partition} to {offset}" for (topic, partition), offset in sorted(lp.positions.items()))
+    return f"which has read {', '.join(places) or 'nothing'}"

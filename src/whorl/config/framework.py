@@ -1,0 +1,51 @@
+"""What verbs know without a pipeline's graph: the settings of whorl.yaml, and what is meant by a pipeline's file or its name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from whorl.config.document import read
+from whorl.config.layers import PROFILE_VARIABLE, find_config, framework_layers, unknown_profile
+from whorl.config.loader import load
+from whorl.config.settings import Settings, effective
+from whorl.config.tree import Tree
+from whorl.errors import CheckFailed, Finding, Location
+
+
+class Named(NamedTuple):
+    name: str
+    settings: Settings
+
+
+def named(
+    pipeline: str, profile: str | None = None, overrides: Iterable[str] = (), config: Path | None = None
+) -> Named:
+    """A pipeline by its file, with its settings; or by its name, with those of whorl.yaml. Neither loads its code."""
+    if not Path(pipeline).is_file():
+        return Named(pipeline, framework_settings(profile, config))
+    loaded = load(pipeline, profile=profile, overrides=overrides, config=config)
+    if loaded.findings:
+        raise CheckFailed(loaded.findings)
+    return Named(loaded.spec.name, loaded.settings)
+
+
+def framework_settings(profile: str | None = None, config: Path | None = None) -> Settings:
+    """Those of whorl.yaml in this folder or above it; raises CheckFailed with all that is wrong in it."""
+    profile = profile or os.environ.get(PROFILE_VARIABLE)
+    file = str(config) if config else find_config("pipeline.yaml")
+    layers, findings = _layers(file, profile)
+    result = effective(layers)
+    if wrong := [*findings, *result.findings]:
+        raise CheckFailed(wrong)
+    return result.settings
+
+
+def _layers(file: str | None, profile: str | None) -> tuple[list[Tree], list[Finding]]:
+    if file is None:
+        return [], [unknown_profile(profile, "whorl.yaml", {}, Location("whorl.yaml"))] if profile else []
+    document = read(file, os.environ)
+    layers, findings = framework_layers(document, profile)
+    return layers, [*document.findings, *findings]
