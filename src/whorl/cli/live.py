@@ -159,7 +159,14 @@ def query_line(id: str, job: QueryJob) -> str:
 def step(view: ComponentView) -> str:
     """The step most behind of all tasks."""
     steps = {task.status.figures["step"] if task.status else "starting" for task in view.tasks}
-    return next((name for name in ("starting", "joining", "restoring", "running") if name in steps), "running")
+    first = next((name for name in ("starting", "joining", "restoring", "bootstrapping") if name in steps), "running")
+    return f"bootstrapping {_progress(view)}" if first == "bootstrapping" else first
+
+
+def _progress(view: ComponentView) -> str:
+    """How much of its tables a component has read."""
+    read, left = view.total("read"), view.total("lag")
+    return f"{read / (read + left):.0%}" if read + left else "0%"
 
 
 def commit_ms(view: ComponentView) -> float:

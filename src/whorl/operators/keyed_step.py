@@ -35,6 +35,11 @@ class KeyedStep:
         self._scope, self._context = self._binding.scope, Context(id, outputs, tables, parse_duration)
         self._tables: dict[LpState, tuple[Table, ...]] = {}
 
+    @property
+    def keeps_for_a_time(self) -> bool:
+        """Whether anything it keeps expires."""
+        return self._binding.expires
+
     def open(self) -> None:
         self.operator.open(self._context)
 

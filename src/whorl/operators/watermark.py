@@ -13,3 +13,8 @@ class Watermark(Options):
 
     column: str = Field(description="the column of event time, a timestamp")
     delay: Duration = Field(default=10.0, ge=0, description="how far behind the newest row another may be")
+    idle: Duration = Field(
+        default=30.0,
+        gt=0,
+        description="of tasks: an input that is silent for so long holds back the time of others no more",
+    )

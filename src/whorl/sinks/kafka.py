@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -117,9 +117,7 @@ def dead_letter(topic: str, message: Message, operator: str, error: str, limit: 
     reasons: list[tuple[str, bytes | None]] = [
         (naming.DEAD_OPERATOR, operator.encode()),
         (naming.DEAD_ERROR, error.encode(errors="replace")[: naming.LONGEST_ERROR]),
-        (naming.DEAD_TOPIC, (message.topic() or "").encode()),
-        (naming.DEAD_PARTITION, str(message.partition()).encode()),
-        (naming.DEAD_OFFSET, str(message.offset()).encode()),
+        *_position(message),
     ]
     if record_size(value, key, [*own, *reasons]) > limit:
         reasons.append((naming.DEAD_TRUNCATED, str(len(value or b"")).encode()))
@@ -127,6 +125,15 @@ def dead_letter(topic: str, message: Message, operator: str, error: str, limit: 
         if record_size(value, key, [*own, *reasons]) > limit:
             key, own = key and key[:_LONGEST_DEAD_KEY], []
     return (topic, value, key, BY_KEY, None, None, max(message.timestamp()[1], 0), [*own, *reasons])
+
+
+def _position(message: Message) -> Iterator[tuple[str, bytes]]:
+    """A timer has none."""
+    topic = message.topic()
+    if topic is not None:
+        yield naming.DEAD_TOPIC, topic.encode()
+        yield naming.DEAD_PARTITION, str(message.partition()).encode()
+        yield naming.DEAD_OFFSET, str(message.offset()).encode()
 
 
 def dead_row(

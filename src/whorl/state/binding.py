@@ -37,6 +37,10 @@ class Binding:
         for at, (name, state) in enumerate(self._states.items()):
             setattr(operator, name, state.bound(self.scope, at, rules(state, name, id)))
 
+    @property
+    def expires(self) -> bool:
+        return any(state.ttl is not None for state in self._states.values())
+
     def tables(self, lp: LpState) -> tuple[Table, ...]:
         return tuple(self._tables(lp))
 

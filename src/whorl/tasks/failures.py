@@ -46,6 +46,11 @@ class Failures:
             return self._finally(policy.then, message, failed)
         return self._finally(policy.action, message, failed)
 
+    def of_timer(self, timer: Message, failed: StepFailed) -> Entry | None:
+        """The dead letter of a timer: its key and its time, and no value. It has gone off: nothing of it can be tried again."""
+        policy = self._policies[failed.operator]
+        return self._finally(policy.then if policy.action == "retry" else policy.action, timer, failed).letter
+
     def _count(self, message: Message) -> int:
         place = (message.topic(), message.partition())
         offset, attempts = self._attempts.get(place, (None, 0))

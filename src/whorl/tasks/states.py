@@ -32,6 +32,8 @@ from whorl.tasks.layout import Place
 _MAX_AGE = DELETIONS_KEPT / 2
 _CHUNK = 10_000
 _ASK_EVERY = 10.0
+_SWEPT = 500
+"""Entries that are looked at after each commit: a millisecond, at most."""
 
 
 class States:
@@ -125,6 +127,11 @@ class States:
             transactions.produce(topic, value, key, lp)
         self._written[lp] = encode_lp(positions, state.times())
         transactions.produce(topic, self._written[lp], LP_KEY, lp)
+
+    def sweep(self) -> None:
+        """Removes some of what has expired, so that it goes from the changelog too."""
+        for state in self._of.values():
+            state.sweep(_SWEPT)
 
     def store(self) -> None:
         for lp, record in self._written.items():

@@ -24,6 +24,7 @@ from whorl.errors import PipelineError, Superseded, Unavailable, WorldError
 from whorl.kafka.clients import Clients
 from whorl.kafka.transactions import Aborted
 from whorl.operators.chain import StepFailed
+from whorl.operators.keyed_step import TimerMessage
 from whorl.state.partition import LP_KEY, LpState
 from whorl.state.timers import Kind
 from whorl.tasks.assignment import GENERATED, Assignment, generated_topic, is_generated
@@ -34,6 +35,7 @@ from whorl.tasks.layout import Place
 from whorl.tasks.outlet import Outlet
 from whorl.tasks.register import read_registration
 from whorl.tasks.signals import Figures, Orders
+from whorl.tasks.silence import Silence
 from whorl.tasks.states import States
 from whorl.tasks.work import Work
 
@@ -163,6 +165,8 @@ class Run:
         generated = {generated_topic(i): i.source for i in component.inputs if i.source and is_generated(i)}
         self._input_of = {topic: i.id for i in component.inputs for topic in task.assignment.topics[i.id]}
         self._inlet = Inlet(task.clients, component.group, positions, generated)
+        timed = [(lp, i) for lp in task.assignment.layout.lps_of(task.number) for i in component.inputs if i.watermark]
+        self._silence = Silence({(lp, i.id): i.watermark.idle for lp, i in timed if i.watermark}, task.clock)
         self._tables = {topic for input in component.tables for topic in task.assignment.topics[input.id]}
         self._unread = {place for place in positions if place[0] in self._tables}
         """Of tables: what must be read to its end before any stream is."""
@@ -233,21 +237,32 @@ class Run:
             if due is not None and due <= state.clocks.clock:
                 self._begin()
                 self._fire(state, "processing", state.clocks.clock)
+        self._let_rest()
 
     def _fire(self, state: LpState, kind: Kind, up_to: int) -> None:
-        try:
-            self._work.enter(state)
-            self._work.fire(kind, up_to)
-        except StepFailed as failed:
-            raise as_error(failed) from None
+        self._work.enter(state)
+        for timer, failed in self._work.fire(kind, up_to):
+            letter = self._failures.of_timer(TimerMessage(timer.key, timer.time), failed)
+            if letter is not None:
+                self._work.journal.append(letter)
         self._outlet.produce(self._work.take())
+
+    def _let_rest(self) -> None:
+        """An input that was silent for long holds no watermark back."""
+        assert self._states is not None
+        for lp, input in self._silence.broken_off():
+            if self._states[lp].clocks.rest(input):
+                self._begin()
+                self._fire(self._states[lp], "event", self._states[lp].clocks.watermark)
 
     def _move_event_time(self, place: Place, message: Any) -> None:
         """Before the record: timers that its time makes due come first, so that results do not depend on where bulks end."""
         assert self._states is not None
-        time = self._work.event_times[place[0]](message)
-        state = self._states[self._assignment.layout.lp_of(place[1])]
-        if time is not None and state.clocks.move(self._input_of[place[0]], time):
+        time, input = self._work.event_times[place[0]](message), self._input_of[place[0]]
+        lp = self._assignment.layout.lp_of(place[1])
+        state = self._states[lp]
+        self._silence.heard(lp, input)
+        if time is not None and state.clocks.move(input, time):
             self._fire(state, "event", state.clocks.watermark)
 
     def _look_at_lag(self) -> None:
@@ -411,6 +426,8 @@ class Run:
         self._transactions.commit()
         if self._states is not None:
             self._states.store()
+            if self._work.keeps_for_a_time:
+                self._states.sweep()
         self._note_commit(started)
 
     def _write_positions(self) -> None:

@@ -6,7 +6,7 @@ dead-lettered record left no trace elsewhere and can be replayed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from whorl.formats import codec
@@ -18,7 +18,7 @@ from whorl.operators.record import Message, Metadata, Row
 from whorl.plan.plan import Component, Input, Output
 from whorl.sinks.kafka import Entry, copier, emitter
 from whorl.state.partition import LpState
-from whorl.state.timers import Kind
+from whorl.state.timers import Kind, Timer
 from whorl.tasks.assignment import Assignment
 
 Handle = Callable[[Message], None]
@@ -45,6 +45,7 @@ class Work:
         self.open = self._chain.open
         self.close = self._chain.close
         self.keeps_state = bool(self._chain.keyed)
+        self.keeps_for_a_time = any(step.keeps_for_a_time for step in self._chain.keyed.values())
         self.has_bulk = self._chain.has_bulk
         self.event_times = {
             topic: event_time(input)
@@ -62,13 +63,14 @@ class Work:
         for step in self._chain.keyed.values():
             step.enter(lp)
 
-    def fire(self, kind: Kind, up_to: int) -> bool:
-        """All timers of the present lp that are due, one after the other, each whole or not at all; whether there were any."""
-        fire, any_ = self.whole(self._chain.fire), False
+    def fire(self, kind: Kind, up_to: int) -> Iterator[tuple[Timer, StepFailed]]:
+        """All timers of the present lp that are due, one after the other, each whole or not at all; gives those that failed."""
+        fire = self.whole(self._chain.fire)
         for timer in self._lp.timers.due(kind, up_to):
-            fire(timer)
-            any_ = True
-        return any_
+            try:
+                fire(timer)
+            except StepFailed as failed:
+                yield timer, failed
 
     def whole(self, attempt: Callable[[Any], None]) -> Callable[[Any], None]:
         """`attempt` so that it emits and keeps all or nothing: what it has left when it raises is dropped."""

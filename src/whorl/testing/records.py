@@ -37,7 +37,7 @@ class Given:
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """A record that failed: where, why, and where it came from."""
+    """A record that failed: where, why, and where it came from; of a timer, its key alone."""
 
     operator: str
     error: str
@@ -95,9 +95,9 @@ def as_dead_letter(entry: Entry) -> DeadLetter:
     return DeadLetter(
         operator=notes[naming.DEAD_OPERATOR],
         error=notes[naming.DEAD_ERROR],
-        topic=notes[naming.DEAD_TOPIC],
-        partition=int(notes[naming.DEAD_PARTITION]),
-        offset=int(notes[naming.DEAD_OFFSET]),
+        topic=notes.get(naming.DEAD_TOPIC, ""),
+        partition=int(notes.get(naming.DEAD_PARTITION, -1)),
+        offset=int(notes.get(naming.DEAD_OFFSET, -1)),
         key=entry.key,
         value=entry.value,
     )
