@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +18,7 @@ import pytest
 from whorl.broker import Broker
 from whorl.config.loader import load
 from whorl.graph.check import check
-from whorl.testing.harness import PipelineHarness
+from whorl.testing import Given, PipelineHarness
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PIPELINES = (
@@ -30,6 +30,13 @@ PIPELINES = (
 )
 READINGS = [json.loads(line) for line in (EXAMPLES / "greenhouse" / "readings.jsonl").read_text().splitlines()]
 ADVICE = {"basil": ["open the roof", "nothing"], "fern": ["nothing", "open the roof"]}
+NUMBERS = [("a", "1"), ("b", "41"), ("a", "3"), ("a", "0.5")]
+FIGURES = {
+    "count of a": ["1", "2", "3"],
+    "average of a": ["11.0", "12.0", "11.5"],
+    "count of b": ["1"],
+    "average of b": ["51.0"],
+}
 
 
 def named(file: Path) -> str:
@@ -79,11 +86,21 @@ def test_the_cases_of_greenhouse_pass() -> None:
     assert done.stdout.splitlines()[-1] == "3 passed, 0 failed", done.stdout + done.stderr
 
 
+def by_way(lines: Iterable[str]) -> dict[str, list[str]]:
+    """What left the short form for each key, in order, under the way that it came: averages have a point, counts have none."""
+    found: dict[str, list[str]] = {}
+    for key, figure in (line.split("\t") for line in lines):
+        found.setdefault(f"{'average' if '.' in figure else 'count'} of {key}", []).append(figure)
+    return found
+
+
 def test_short_form_in_memory() -> None:
     harness = PipelineHarness(EXAMPLES / "short" / "processors.yaml")
-    harness.send("source", [{"value": "1"}, {"value": "41"}])
+    harness.send("source", [Given(number, key=key) for key, number in NUMBERS])
     harness.run()
-    assert [row["value"] for row in harness.sink("sink")] == ["2", "11", "42", "51"]
+    lines = [f"{record.key.decode()}\t{record.value.decode()}" for record in harness.records("sink")]
+    assert lines == ["a\t1", "a\t11.0", "b\t1", "b\t51.0", "a\t2", "a\t12.0", "a\t3", "a\t11.5"]
+    assert by_way(lines) == FIGURES
 
 
 @pytest.mark.kafka
@@ -105,15 +122,12 @@ def test_greenhouse_for_real(whorl) -> None:
 def test_short_form_for_real(whorl, edges: str, tmp_path: Path) -> None:
     folder = _renamed(EXAMPLES / "short", tmp_path, edges)
     whorl(folder, "topics", "create", f"numbers-{edges}", "--partitions", "2")
-    given = "".join(f"{key}:{number}\n" for key, number in [("a", 1), ("b", 41), ("a", 2)])
+    given = "".join(f"{key}:{number}\n" for key, number in NUMBERS)
     whorl(folder, "produce", f"numbers-{edges}", "-", "--key-separator", ":", "--format", "text", given=given)
     whorl(folder, "run", "processors.yaml", "--until-caught-up", "--set", f"edges={edges}")
-    lines = whorl(folder, "consume", f"sums-{edges}", "--keys").splitlines()
-    assert sorted(lines) == sorted(["a\t2", "a\t11", "b\t42", "b\t51", "a\t3", "a\t12"])
-    plus_one = [line for line in lines if line in ("a\t2", "a\t3")]
-    assert plus_one == ["a\t2", "a\t3"]
+    assert by_way(whorl(folder, "consume", f"figures-{edges}", "--keys").splitlines()) == FIGURES
     if edges == "topics":
-        assert {"p1_p2", "p1_p3", "p2_p4", "p3_p4"} <= set(whorl(folder, "topics", "list").split())
+        assert {"p1_p2", "p1_p3", "p2_p5", "p3_p4", "p4_p5"} <= set(whorl(folder, "topics", "list").split())
 
 
 def _renamed(example: Path, into: Path, edges: str) -> Path:
@@ -122,7 +136,7 @@ def _renamed(example: Path, into: Path, edges: str) -> Path:
         (example / "config.yaml")
         .read_text()
         .replace(": numbers", f": numbers-{edges}")
-        .replace(": sums", f": sums-{edges}")
+        .replace(": figures", f": figures-{edges}")
     )
     (into / "config.yaml").write_text(f"name: short-{edges}\n{config}")
     (into / "processors.yaml").write_text((example / "processors.yaml").read_text())
