@@ -106,6 +106,37 @@ def test_the_table_is_read_before_the_stream(tmp_path: Path, key: str) -> None:
     assert ("p", "Rom") in written(harness)
 
 
+PUBLISHING = """
+name: publishing
+sources:
+  moves: {type: kafka, topic: moves, key: customer, schema: {customer: string, city: string}}
+operators:
+  - {id: home, type: latest, from: moves, publish: customers}
+  - {id: moved, type: count, key: customer, from: moves, ttl: 1h, publish: counted}
+sinks:
+  homes: {type: kafka, topic: homes, from: home}
+  out: {type: kafka, topic: moved, from: moved}
+settings: {state: {backend: memory}, commit_records: 2, bulk_records: 3}
+"""
+
+
+def test_what_one_pipeline_publishes_is_the_table_of_another(tmp_path: Path) -> None:
+    file = tmp_path / "publishing.yaml"
+    file.write_text(PUBLISHING)
+    first = PipelineHarness(file)
+    moves = [("a", "old"), ("b", "Bern"), ("a", "Ulm"), ("a", "Ulm")]
+    first.send("moves", [{"customer": who, "city": city} for who, city in moves])
+    first.run()
+    counted = {entry.key: entry.value for entry in first.broker.records("counted")}
+    assert counted == {b"a": b'{"count":3}', b"b": b'{"count":1}'}
+    looking = tmp_path / "looking.yaml"
+    looking.write_text(PIPELINE.format(key="customer"))
+    second = PipelineHarness(looking, first.broker)
+    second.send("orders", [{"id": who, "customer": who} for who in "abc"])
+    second.run()
+    assert written(second) == [("a", "Ulm"), ("b", "Bern"), ("c", None)]
+
+
 def test_a_crash_at_any_point(tmp_path: Path) -> None:
     undisturbed = prepared(tmp_path)
     undisturbed.run()

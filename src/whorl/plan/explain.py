@@ -76,6 +76,8 @@ def _task_lines(plan: Plan, component: Component) -> Iterator[tuple[str, str]]:
         yield "note", "values are copied as bytes: nothing here looks into them"
     if component.keeps_state:
         yield "state", _state(plan, component)
+    for id, topic in component.published.items():
+        yield "publishes", f"what {id} keeps, in topic '{topic}'"
     yield "group", component.group
     guarantee = plan.settings.guarantee.replace("_", " ")
     yield "guarantee", f"{guarantee}, a commit every {format_duration(plan.settings.commit_interval)}"
