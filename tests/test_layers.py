@@ -57,7 +57,12 @@ OWNERS = {
     "fastavro": ("whorl.formats",),
     "lmdb": ("whorl.state.disk",),
     "pandas": ("whorl.query",),
-    "pyarrow": ("whorl.query", "whorl.reading.arrow", "whorl.reading.frame"),
+    "pyarrow": (
+        "whorl.query",
+        "whorl.reading.arrow",
+        "whorl.reading.frame",
+        "whorl.operators.keyed",
+    ),  # keyed: for its types alone
     "fastapi": (),
 }
 

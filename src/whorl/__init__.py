@@ -32,11 +32,12 @@ from whorl.errors import (
     WhorlError,
     WorldError,
 )
-from whorl.operators.keyed import Context, KeyedOperator
+from whorl.operators.keyed import BatchOperator, Context, KeyedOperator
 from whorl.operators.record import Metadata, Record, Row
 from whorl.state.states import ListState, MapState, ValueState
 
 __all__ = [
+    "BatchOperator",
     "CheckFailed",
     "Context",
     "Finding",

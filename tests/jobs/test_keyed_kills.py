@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from running import CLEAN, Feed, Running, count_committed, eventually, judge
+from running import CLEAN, Feed, Running, count_committed, eventually, is_alive, judge
 
 from whorl.broker import Broker
 from whorl.kafka.clients import KafkaClients
@@ -71,7 +71,9 @@ def test_kills(
         raise AssertionError(f"no worker died between Kafka and its copy:\n{running.output}") from None
     more(broker, rows, running)
 
+    left = [running.jvm, *running.workers()]
     os.kill(running.process.pid, signal.SIGKILL)
+    eventually(lambda: not any(map(is_alive, left)), what="what the driver started ends")
     running = whorl_run(file)
     more(broker, rows, running)
     assert running.stop() == 0, running.output

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from whorl.errors import WhorlError
+from whorl.operators.batch_step import BatchStep
 from whorl.operators.fold import FoldStep
 from whorl.operators.keyed import Emitted
 from whorl.operators.keyed_step import KeyedStep
@@ -112,7 +113,7 @@ class Chain:
         self._writer = _Writer(_doors(self._steps, self.keyed, edges, names or {}), emitters, self._bulks)
         for id, bulk in self._bulks.items():
             bulk.next = self._writer.downstream(id)
-        self._emitted = {id: self._writer.emitted(id) for id in self.keyed}
+        self._emitted = {id: self._writer.emitted(id) for id in self.keyed if self._steps[id].shape is Shape.KEYED}
 
     @property
     def has_bulk(self) -> bool:
@@ -218,6 +219,8 @@ def _made(node: ChainNode) -> Step:
 
 
 def _with_state(step: Step, keyed: KeyedStep) -> Step:
+    if isinstance(keyed, BatchStep):
+        return replace(step, shape=Shape.BULK, call=keyed.process_many, open=keyed.open, close=keyed.close)
     if isinstance(keyed, FoldStep):
         return replace(step, shape=Shape.FOLD, call=keyed.fold, open=keyed.open, close=keyed.close)
     return replace(step, call=keyed.process, open=keyed.open, close=keyed.close)
@@ -242,7 +245,11 @@ def _doors(
 ) -> _Doors:
     inner, led, owners = dict(steps), [], {}
     for source, target, output in edges:
-        if target not in keyed or steps[target].shape is Shape.FOLD or sum(each == target for _, each, _ in edges) == 1:
+        if (
+            target not in keyed
+            or steps[target].shape is not Shape.KEYED
+            or sum(each == target for _, each, _ in edges) == 1
+        ):
             led.append((source, target, output))
             continue
         name = names.get(source) or (f"{source}_{output}" if output else source)

@@ -21,13 +21,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from whorl.operators.record import Metadata, Record, Row
 from whorl.state.partition import LpState
 from whorl.state.scope import used_outside
 from whorl.state.table import Table
 from whorl.state.times import UNKNOWN
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
 
 Clock = Literal["event", "processing"]
 Emitted = tuple[str, Row, Metadata]
@@ -54,6 +57,30 @@ class KeyedOperator:
 
     def close(self) -> None:
         """When the task ends in good order."""
+
+
+class BatchOperator(KeyedOperator):
+    """One that gets many records of a logical partition at once, and its states by many keys:
+
+        class Totals(BatchOperator):
+            total = ValueState(float)
+
+            def process_batch(self, keys, batch, context):
+                before = self.total.get_many(keys)
+                ...
+                self.total.put_many(keys, after)
+                return batch.append_column("total", pa.array(after))
+
+    It has no timers and one output. A record on which it fails is found by trying each alone.
+    """
+
+    def process_batch(self, keys: list[bytes], batch: RecordBatch, context: Context) -> Any:
+        """`keys` are as Kafka has them, one for each row of `batch`; a key may come several times, in the order of its records. Returns as
+        many rows, as an Arrow batch or table or a list of dicts, of which None leaves nothing; or None, where nothing leaves at all.
+        `context` has the clocks; rows leave by being returned."""
+        raise NotImplementedError(
+            f"'{type(self).__qualname__}' has no method 'process_batch(self, keys, batch, context)'"
+        )
 
 
 class Timers:

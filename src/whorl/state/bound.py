@@ -41,6 +41,24 @@ class BoundValue(Bound, Generic[T]):
         kept = value if value.__class__ is self._kind else self._dumped(value)
         table.put(key, kept, None if self._ttl is None else table.ends(self._ttl))
 
+    def get_many(self, keys: Iterable[bytes]) -> list[T | None]:
+        """Of these keys, as Kafka has them, instead of the current one; None where there is no value."""
+        table, listed = self._places(keys)
+        if self._refresh:
+            for key in listed:
+                table.refresh(key, table.ends(self._ttl or 0))
+        return [self._loaded(value) for value in table.get_many(listed)]
+
+    def put_many(self, keys: Iterable[bytes], values: Iterable[T | None]) -> None:
+        """As many values as keys; of a key that comes several times the last one stays. None clears."""
+        table, listed = self._places(keys)
+        ends = self._ends(table)
+        for key, value in zip(listed, values, strict=True):
+            if value is None:
+                table.delete(key)
+            else:
+                table.put(key, value if value.__class__ is self._kind else self._dumped(value), ends)
+
     def clear(self) -> None:
         table, key = self._place()
         table.delete(key)

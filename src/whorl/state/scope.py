@@ -6,7 +6,7 @@ setting one attribute.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,11 +17,13 @@ from whorl.state.table import Table
 class Scope:
     """Where the states of one operator act now."""
 
-    __slots__ = ("key", "tables")
+    __slots__ = ("key", "keys", "tables")
 
     def __init__(self) -> None:
         self.key: bytes | None = None
         """None: no record and no timer is being processed."""
+        self.keys: Container[bytes] = ()
+        """Of the records that are being processed together."""
         self.tables: tuple[Table, ...] = ()
         """Of the present lp, in the order in which the states are bound."""
 
@@ -69,6 +71,18 @@ class Bound:
         if scope.key is None:
             raise self._outside()
         return scope.tables[self._at], scope.key
+
+    def _places(self, keys: Iterable[bytes]) -> tuple[Table, list[bytes]]:
+        """Of many keys, all of which must be at hand: those of other records may be kept by another task."""
+        scope, listed = self._scope, list(keys)
+        for key in listed:
+            if key not in scope.keys:
+                raise PipelineError(
+                    f"the state '{self._rules.name}' of '{self._rules.operator}' was asked for the key {key!r:.80}, which no record here has",
+                    hint="use get_many and put_many in process_batch, with its keys",
+                    code="state-outside",
+                )
+        return scope.tables[self._at], listed
 
     def _outside(self) -> PipelineError:
         return used_outside(f"the state '{self._rules.name}'", self._rules.operator)

@@ -10,8 +10,9 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from whorl.errors import PipelineError
+from whorl.operators.batch_step import BatchStep
 from whorl.operators.builtin.by_key import paths
-from whorl.operators.keyed import KeyedOperator
+from whorl.operators.keyed import BatchOperator, KeyedOperator
 from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.keys import key_reader
 from whorl.operators.loading import load
@@ -110,7 +111,8 @@ class Python(OperatorType):
         options, operator = self.options, target(**self.options.args)
         lifetime = Lifetime(ttl=options.ttl, ttl_time=options.ttl_time)
         tables = [upstream.table for upstream in self.upstreams if upstream.is_table]
-        return KeyedStep(operator, id, key_reader(options.key, schema), options.outputs, lifetime, tables)
+        kind = BatchStep if isinstance(operator, BatchOperator) else KeyedStep
+        return kind(operator, id, key_reader(options.key, schema), options.outputs, lifetime, tables)
 
     def keyed_by(self) -> tuple[str, ...] | None:
         return tuple(self.options.key) if self._keeps_state or self.options.key else None
