@@ -1,4 +1,5 @@
-"""State in real Spark tasks: kill -9 between Kafka's commit and the local copy, of the driver, and on a machine that has no copy."""
+"""State in real Spark tasks: kill -9 between Kafka's commit and the local copy, of the driver, and another number of tasks on a machine
+that has no copy."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ def test_kills(
 
     shutil.rmtree(tmp_path / "copies")
     feed.stop()
-    running = whorl_run(file, "--until-caught-up")
+    running = whorl_run(file, "--until-caught-up", "--set", "tasks=3")
     assert running.wait(90) == 0, running.output
     assert judge(broker.address, rows, feed.counts) == CLEAN
     assert all(row["seen"] == row["n"] + 1 for row in written(broker, rows))

@@ -8,6 +8,7 @@ import pytest
 
 from whorl import Context, KeyedOperator, Row
 from whorl.errors import CheckFailed
+from whorl.plan.explain import explain
 from whorl.plan.plan import Plan
 
 MakePlan = Callable[..., Plan]
@@ -64,6 +65,17 @@ def test_when_records_are_sorted_first(plan_of: MakePlan, operators: list[str], 
     assert into_state == ({reason} if reason else set())
     sorted_ = [output for component in plan.components for output in component.outputs if output.sorted]
     assert all(output.keyed for output in sorted_) and bool(sorted_) == (reason is not None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, "state by a; in LMDB and a changelog; logical partitions: the largest partition count of its topics"),
+        ({"cogroup": "true", "max_tasks": "4"}, "the highest common factor of the topics' partition counts, at most 4"),
+    ],
+)
+def test_the_plan_tells_where_state_is(plan_of: MakePlan, settings: dict[str, str], words: str) -> None:
+    assert words in explain(plan_of(pipeline(state("a")), **settings))
 
 
 def test_cogrouped_topics_need_no_sorting(plan_of: MakePlan) -> None:

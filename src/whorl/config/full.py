@@ -16,7 +16,7 @@ from whorl.config.validation import Problem, right_part, validate
 from whorl.errors import Finding, Location
 from whorl.operators.operator import Options
 
-OPERATOR_KEYS = ("id", "type", "from", "to", "on_error", "isolate", "host")
+OPERATOR_KEYS = ("id", "type", "from", "to", "on_error", "isolate", "host", "publish")
 Model = TypeVar("Model", bound=BaseModel)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from whorl.config.fields import Id, OnError
+from whorl.config.fields import Id, OnError, Topic
 from whorl.config.sinks import SINKS, ConsoleSink, FileSink, KafkaSink, ListSink, SinkOptions
 from whorl.config.sources import (
     SOURCES,
@@ -76,6 +76,10 @@ class OperatorSpec(Named):
     host: Literal["", "tasks", "query"] = Field(
         default="",
         description="tasks: long-running tasks; query: Structured Streaming; without it whichever fits, and its neighbours'",
+    )
+    publish: Topic | None = Field(
+        default=None,
+        description="a topic that always holds what it keeps for each key, as JSON; another pipeline may read it as a table",
     )
     options: dict[Key, Any] = Field(default_factory=dict, description="those of its type, as written")
 

@@ -69,7 +69,8 @@ def _self_contained(options: Ends, folder: Path) -> Ends:
 
 
 def _operator_node(spec: OperatorSpec, typed: OperatorType) -> Node:
-    return Node(spec.id, Kind.OPERATOR, spec.type, typed, spec.on_error, spec.isolate, spec.host, at=spec.at)
+    own = (spec.on_error, spec.isolate, spec.host, spec.publish or "")
+    return Node(spec.id, Kind.OPERATOR, spec.type, typed, *own, at=spec.at)
 
 
 def _operator(loaded: Loaded, spec: OperatorSpec) -> tuple[OperatorType | None, list[Finding]]:

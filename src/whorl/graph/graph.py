@@ -35,6 +35,8 @@ class Node:
     isolate: bool = False
     host: Literal["", "tasks", "query"] = ""
     """The host that the pipeline asks for, if any."""
+    publish: str = ""
+    """The topic that shows what it keeps, if any."""
     not_in_tasks: str = ""
     """Why it can run in a query alone, such as an expression outside the subset that tasks compile."""
     schema: Schema | None = None

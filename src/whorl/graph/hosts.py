@@ -70,6 +70,9 @@ def host_findings(loaded: Loaded, graph: StreamGraph, blamed: frozenset[str]) ->
         if unfit:
             message, hint = unfit
             yield Finding("host", f"operator '{node.id}' {message}", hint, loaded.place(specs[node.id], "host"))
+        if node.publish and (hosts.in_query(node) or keyed_by(node) is None) and node.id not in blamed:
+            message = f"operator '{node.id}' has nothing to publish: it keeps no state in tasks"
+            yield Finding("value", message, "take `publish` away", loaded.place(specs[node.id], "publish"))
         for edge in graph.into(node.id):
             yield from _unread(hosts, node, edge, blamed)
     yield from (_not_final(*unfinished) for unfinished in unfinal(graph))

@@ -91,6 +91,8 @@ def _survey_component(plan: Plan, component: Component, ground: Ground, registra
     else:
         lps = entry.layout.lps if entry else lps_of(plan, component, counts)
     ground.lps[component.id] = lps
+    for topic in component.published.values():
+        _want(ground, TopicWanted(topic, lps, {**_COMPACTED, "delete.retention.ms": _DAY}))
     for output in component.outputs:
         if output.kind is OutputKind.FILE:
             continue

@@ -40,6 +40,12 @@ class KeyedStep:
         """Whether anything it keeps expires."""
         return self._binding.expires
 
+    def kept(self, lp: LpState, key: bytes) -> Row:
+        """What its states hold for a key, by name, those that are no maps; not to be changed."""
+        named = zip(self._binding.names, self._tables.get(lp, ()), strict=False)
+        values = ((name, table.peek(key)) for name, table in named if name)
+        return {name: value for name, value in values if value is not None}
+
     def open(self) -> None:
         self.operator.open(self._context)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from whorl.config.spec import FileSink, FileSource, KafkaSource
+from whorl.graph.graph import keyed_by
 from whorl.plan.draw import draw
 from whorl.plan.picture import picture
 from whorl.plan.plan import Component, Delivery, Input, Output, OutputKind, Placed, Plan
@@ -73,9 +74,27 @@ def _spark(plan: Plan, component: Component) -> str:
 def _task_lines(plan: Plan, component: Component) -> Iterator[tuple[str, str]]:
     if any(input.raw for input in component.inputs):
         yield "note", "values are copied as bytes: nothing here looks into them"
+    if component.keeps_state:
+        yield "state", _state(plan, component)
+    for id, topic in component.published.items():
+        yield "publishes", f"what {id} keeps, in topic '{topic}'"
     yield "group", component.group
     guarantee = plan.settings.guarantee.replace("_", " ")
     yield "guarantee", f"{guarantee}, a commit every {format_duration(plan.settings.commit_interval)}"
+
+
+def _state(plan: Plan, component: Component) -> str:
+    keys = {placed.node.id: keyed_by(placed.node) for placed in component.operators}
+    by = [f"{id} by {', '.join(key) or 'the key of records'}" for id, key in keys.items() if key is not None]
+    cogrouped = plan.settings.cogroup or component.tables
+    rule = (
+        "highest common factor of the topics' partition counts"
+        if cogrouped
+        else "largest partition count of its topics"
+    )
+    most = f", at most {plan.settings.max_tasks}" if plan.settings.max_tasks else ""
+    where = "memory" if plan.settings.state.backend == "memory" else "LMDB"
+    return f"{'; '.join(by)}; in {where} and a changelog; logical partitions: the {rule}{most}"
 
 
 def _input(input: Input) -> str:

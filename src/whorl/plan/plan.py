@@ -160,6 +160,11 @@ class Component:
         return tuple(input for input in self.inputs if input.is_table)
 
     @property
+    def published(self) -> dict[str, str]:
+        """By operator: the topic that shows what it keeps."""
+        return {placed.node.id: placed.node.publish for placed in self.operators if placed.node.publish}
+
+    @property
     def keeps_state(self) -> bool:
         """Whether tasks keep anything by key."""
         return self.host is Host.TASKS and any(keyed_by(placed.node) is not None for placed in self.operators)

@@ -41,6 +41,11 @@ class Binding:
     def expires(self) -> bool:
         return any(state.ttl is not None for state in self._states.values())
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the states, in the order of `tables`; that of a map is ''."""
+        return tuple("" if state.suffix else name for name, state in self._states.items())
+
     def tables(self, lp: LpState) -> tuple[Table, ...]:
         return tuple(self._tables(lp))
 

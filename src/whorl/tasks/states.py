@@ -21,6 +21,7 @@ from whorl.kafka.clients import Clients
 from whorl.kafka.reading import read_on
 from whorl.kafka.transactions import Transactions
 from whorl.plan import naming
+from whorl.sinks.kafka import BY_KEY
 from whorl.state.backend import Backend, MemoryBackend, Meta, Wanted, boot_id, misfit
 from whorl.state.disk import LmdbBackend, Occupied
 from whorl.state.partition import LP_KEY, LpState
@@ -28,6 +29,7 @@ from whorl.state.room import Room
 from whorl.tasks.assignment import Assignment
 from whorl.tasks.changelog import DELETIONS_KEPT, decode_lp, encode_lp
 from whorl.tasks.layout import Place
+from whorl.tasks.publishing import Publishing
 
 _MAX_AGE = DELETIONS_KEPT / 2
 _CHUNK = 10_000
@@ -37,8 +39,16 @@ _SWEPT = 500
 
 
 class States:
-    def __init__(self, assignment: Assignment, task: int, clients: Clients, wall: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        assignment: Assignment,
+        task: int,
+        clients: Clients,
+        wall: Callable[[], float],
+        publishing: Publishing,
+    ) -> None:
         self._assignment, self._clients, self._wall = assignment, clients, wall
+        self._publishing = publishing
         self._lps = assignment.layout.lps_of(task)
         self._room = Room(assignment.settings.state.memory)
         self._of: dict[int, LpState] = {}
@@ -123,8 +133,11 @@ class States:
 
     def write(self, lp: int, positions: Mapping[Place, int], transactions: Transactions) -> None:
         state, topic = self._of[lp], self._assignment.changelog
-        for key, value in state.delta():
+        delta = state.delta()
+        for key, value in delta:
             transactions.produce(topic, value, key, lp)
+        for record in self._publishing.records(state, (key for key, _ in delta)):
+            transactions.produce(*record, BY_KEY)
         self._written[lp] = encode_lp(positions, state.times())
         transactions.produce(topic, self._written[lp], LP_KEY, lp)
 

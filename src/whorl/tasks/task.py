@@ -105,7 +105,8 @@ class Task:
         with ExitStack() as opened:
             states = None
             if work.keeps_state:
-                states = opened.enter_context(closing(States(self.assignment, self.number, self.clients, self.wall)))
+                states = States(self.assignment, self.number, self.clients, self.wall, work.publishing)
+                opened.enter_context(closing(states))
             self._run(Run(self, outlet, work, states, self._restore(states)), outlet)
 
     def _run(self, run: Run, outlet: Outlet) -> None:

@@ -20,6 +20,7 @@ from whorl.sinks.kafka import Entry, copier, emitter
 from whorl.state.partition import LpState
 from whorl.state.timers import Kind, Timer
 from whorl.tasks.assignment import Assignment
+from whorl.tasks.publishing import Publishing
 
 Handle = Callable[[Message], None]
 HandleAll = Callable[[list[Message]], None]
@@ -41,6 +42,7 @@ class Work:
         }
         self.together = _copiers(assignment, self.journal.extend) if component.raw else self._together()
         """By topic, how many records are tried at once; nothing where each is tried alone."""
+        self.publishing = Publishing(component.published, self._chain.keyed)
         self.flush = self._chain.flush
         self.open = self._chain.open
         self.close = self._chain.close

@@ -97,6 +97,8 @@ def survey(plan: Plan, broker: MemoryBroker, partitions: int, tasks: int) -> Gro
         lps[component.id] = logical_partitions(
             read, plan.settings.max_tasks, plan.settings.cogroup or bool(component.tables)
         )
+        for topic in component.published.values():
+            _make(broker, topic, lps[component.id])
         for output in component.outputs:
             inside = output.kind is not OutputKind.SINK
             count = lps[component.id] if inside and not output.sorted else partitions

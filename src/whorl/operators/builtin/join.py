@@ -1,16 +1,19 @@
-"""The join operator: rows of two inputs that belong together, side by side."""
+"""The join operator: rows of two inputs that belong together, side by side. With a table it runs in tasks, else in a query."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from whorl.operators.builtin.query_only import QueryOperator, not_a_time, replay_faults
+from whorl.operators.keyed import Context, KeyedOperator
+from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.native import Native, Query
-from whorl.operators.operator import Fault, Options, Upstream
+from whorl.operators.operator import Fault, Options, Shape, Step, Upstream
+from whorl.operators.record import Row
 from whorl.operators.sqltext import interval, quoted
 from whorl.schema import Schema
 from whorl.units import Duration
@@ -50,15 +53,57 @@ class JoinOptions(Options):
         return (self.on,) if _NAME.match(self.on) else ()
 
 
+class Enrichment(KeyedOperator):
+    """Each record beside the row that a table has for its key when it comes."""
+
+    def __init__(self, table: str, shared: Sequence[str], columns: Sequence[str] | None, kind: str) -> None:
+        """`columns`: of the table's row, those that leave; None where they are not known, which is all but `shared`."""
+        self._table, self._shared, self._columns, self._kind = table, frozenset(shared), columns, kind
+
+    def process(self, key: Any, record: Row, context: Context) -> None:
+        row = context.table(self._table)
+        if self._kind == "semi" and row is not None:
+            context.emit(record)
+        elif self._kind == "left" or (self._kind == "inner" and row is not None):
+            context.emit({**record, **self._beside(row or {})})
+
+    def _beside(self, row: Row) -> Row:
+        if self._columns is not None:
+            return {name: row.get(name) for name in self._columns}
+        return {name: value for name, value in row.items() if name not in self._shared}
+
+
 class Join(QueryOperator):
     type = "join"
-    summary = "Rows of two inputs that belong together, side by side; of `from: [left, right]`, each a stream or a static file."
+    summary = (
+        "Rows of two inputs that belong together, side by side; of `from: [left, right]`, each a stream or a static file. If the right is a "
+        "table (`tables`), each row gets what the table has for it at that moment, and `on` names the columns that hold the table's key."
+    )
     Options = JoinOptions
     inputs = 2
 
+    def reading(self, upstreams: Sequence[Upstream]) -> Self:
+        placed = super().reading(upstreams)
+        placed.in_tasks = any(upstream.is_table for upstream in upstreams)
+        return placed
+
+    def keyed_by(self) -> tuple[str, ...] | None:
+        return self.options.shared if self.in_tasks else None
+
+    def step(self, schema: Schema | None) -> Step:
+        if not self.in_tasks:
+            return super().step(schema)
+        return Step(Shape.KEYED, Enrichment, keyed=self._enrichment)
+
+    def _enrichment(self, id: str) -> KeyedStep:
+        _, table = self.upstreams
+        shared = self.options.shared
+        columns = None if table.schema is None else [name for name in table.schema.names if name not in shared]
+        return KeyedStep(Enrichment(table.table, shared, columns, self.options.kind), id, bytes, tables=(table.table,))
+
     def native(self, schema: Schema | None) -> Native | None:
         columns = self._columns()
-        if columns is None:
+        if columns is None or self.in_tasks:
             return None
         left, right = (quoted(each.table) for each in self.upstreams)
         listed = ", ".join(f"{sql} AS {quoted(name)}" for name, _, sql in columns)
@@ -72,13 +117,30 @@ class Join(QueryOperator):
 
     def faults(self) -> Iterator[Fault]:
         yield from super().faults()
+        if self.in_tasks:
+            yield from self._not_with_a_table()
         if isinstance(self.options.on, str):
             yield from replay_faults(("on",), self.options.on)
         for upstream in self.upstreams:
-            yield from self._missing(upstream)
+            if not upstream.is_table:  # whose key is in Kafka, and may be in no column
+                yield from self._missing(upstream)
         yield from self._clashes()
         for index, (upstream, column) in enumerate(zip(self.upstreams, self.options.time or (), strict=False)):
             yield from not_a_time(("time", index), column, upstream.schema)
+
+    def _not_with_a_table(self) -> Iterator[Fault]:
+        if [upstream.is_table for upstream in self.upstreams] != [False, True]:
+            message = "it joins a stream with a table, in this order"
+            yield Fault(("from",), "inputs", message, "write `from: [stream, table]`")
+        if not self.options.shared:
+            message = "a row of a table is found by its key, not by a condition"
+            yield Fault(
+                ("on",), "value", message, "name the column, or the columns, of the stream that hold the table's key"
+            )
+        for path, odd in ((("kind",), self.options.kind in ("right", "full")), (("within",), self.options.within)):
+            if odd:
+                hint = "a table is looked into when a row of the stream comes; take it away"
+                yield Fault(path, "value", f"'{path[0]}' does not go with a table", hint)
 
     def _missing(self, upstream: Upstream) -> Iterator[Fault]:
         for index, name in enumerate(self.options.shared):
