@@ -11,6 +11,7 @@ import pytest
 
 from whorl.config.loader import load
 from whorl.graph.check import check
+from whorl.plan.explain import explain
 from whorl.testing import Given, PipelineHarness
 
 ROOT = Path(__file__).parent.parent
@@ -18,6 +19,7 @@ CARDS = ROOT / "examples" / "cards"
 PAGE = (ROOT / "docs" / "state.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 BUILT_IN = re.findall(r"^\| `\w+`.*`(\{id: .*\})` \|$", PAGE, re.MULTILINE)
+LINES = re.findall(r"^    - (\{id: .*\})$", PAGE, re.MULTILINE)
 IN_README = re.findall(r"^    - (\{id: .*\})$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
 SOURCE = """
 sources:
@@ -53,9 +55,10 @@ def test_what_it_shows_is_what_comes_out() -> None:
         assert came and sorted(came) == sorted(shown.splitlines(keepends=True))
     (dead,) = harness.dead()
     assert dead.error in PAGE
+    assert "watch by card; in LMDB and a changelog" in explain(harness.plan)
 
 
-@pytest.mark.parametrize("operator", [*BUILT_IN, *IN_README])
+@pytest.mark.parametrize("operator", [*BUILT_IN, *IN_README, LINES[1]])
 def test_the_line_of_a_built_in_operator_checks(tmp_path: Path, operator: str) -> None:
     (tmp_path / "p.yaml").write_text(f"{SOURCE}operators:\n  - {operator}\n")
     assert check(load(tmp_path / "p.yaml")) == []
@@ -67,17 +70,18 @@ def test_every_built_in_operator_has_a_line() -> None:
     assert [re.search(r"type: (\w+)", line)[1] for line in BUILT_IN] == types  # type: ignore[index]
 
 
-def prepared(folder: Path, name: str) -> PipelineHarness:
-    """The pipeline of this name in the page, with its Python beside it."""
+def prepared(folder: Path, name: str, line: str = "") -> PipelineHarness:
+    """The pipeline of this name in the page, with its Python beside it; `line` in place of its operator."""
     python = next(text for _, text in BLOCKS if text.startswith(f"# {name}.py\n"))
     yaml = next(text for _, text in BLOCKS if text.startswith(f"name: {name}\n"))
     (folder / f"{name}.py").write_text(python)
-    (folder / "p.yaml").write_text(yaml)
+    (folder / "p.yaml").write_text(re.sub(r"- {id: .*", f"- {line}", yaml) if line else yaml)
     return PipelineHarness(folder / "p.yaml")
 
 
-def test_a_table_is_looked_up(tmp_path: Path) -> None:
-    harness = prepared(tmp_path, "lookups")
+@pytest.mark.parametrize("line", ["", LINES[0]], ids=["class", "join"])
+def test_a_table_is_looked_up(tmp_path: Path, line: str) -> None:
+    harness = prepared(tmp_path, "lookups", line)
     harness.send("orders", [{"id": "1", "customer": "ann"}, {"id": "2", "customer": "bob"}])
     harness.send("customers", [{"customer": "ann", "city": "Ulm"}])
     harness.run()
