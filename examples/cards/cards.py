@@ -1,13 +1,15 @@
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from whorl import Context, KeyedOperator, MapState, Row, ValueState
+
+DAY = timedelta(days=1)
 
 
 class Watch(KeyedOperator):
     """An alert for every payment beyond a card's limit of the day; a bill when the day is over."""
 
-    spent = ValueState(float)
-    shops = MapState(str, int, ttl="30d")
+    spent = MapState(date, float)
+    shop = ValueState(str, ttl="30d")
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
@@ -15,13 +17,14 @@ class Watch(KeyedOperator):
     def process(self, key: str, record: Row, context: Context) -> None:
         if record["amount"] < 0:
             raise ValueError("a payment is more than nothing")
-        spent = self.spent.update(lambda before: (before or 0.0) + record["amount"])
-        self.shops[record["shop"]] = self.shops.get(record["shop"], 0) + 1
-        if spent > self.limit:
-            context.emit({"card": key, "spent": spent, "shop": record["shop"]}, to="alerts")
-        day = record["at"].replace(hour=0, minute=0, second=0, microsecond=0)
-        context.timers.at(day + timedelta(days=1))
+        day, before = record["at"].date(), self.shop.get("nowhere")
+        self.spent[day] = self.spent.get(day, 0.0) + record["amount"]
+        self.shop.set(record["shop"])
+        if self.spent[day] > self.limit:
+            context.emit({"card": key, "spent": self.spent[day], "shop": record["shop"], "before": before}, to="alerts")
+        context.timers.at(datetime.combine(day, datetime.min.time(), UTC) + DAY)
 
     def on_timer(self, key: str, time: datetime, context: Context) -> None:
-        context.emit({"card": key, "until": time, "spent": self.spent.get(0.0)}, to="bills")
-        self.spent.clear()
+        day = (time - DAY).date()
+        context.emit({"card": key, "day": day, "spent": self.spent[day]}, to="bills")
+        del self.spent[day]
