@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from whorl import Context, KeyedOperator, ListState, MapState, PipelineError, Record, Row, UsageError, ValueState
 from whorl.testing import OperatorHarness
@@ -214,7 +216,7 @@ class Wrong(KeyedOperator):
     [
         ("state in open", PipelineError, "the state 'value' of 'operator' was used where there is no current key"),
         ("timer in open", PipelineError, "a timer of 'operator' was used where there is no current key"),
-        ("emit", TypeError, "emit takes a dict or a Record, not str"),
+        ("emit", TypeError, "emit takes a dict, a dataclass, a pydantic model or a Record, not str"),
         ("output", ValueError, "emit to 'other': the operator has one output"),
         ("type", PipelineError, "it is declared as 'int' and was given 'text'"),
     ],
@@ -236,3 +238,28 @@ def test_a_record_without_a_key_and_a_state_that_is_not_there() -> None:
 def test_an_operator_without_process() -> None:
     with pytest.raises(NotImplementedError, match="has no method 'process"):
         OperatorHarness(KeyedOperator).send("k", {})
+
+
+@dataclass
+class Payment:
+    amount: float
+    shop: str = "s"
+
+
+class Receipt(BaseModel):
+    paid: float
+
+
+class Typed(KeyedOperator):
+    record_type = Payment
+
+    def process(self, key: str, record: Payment, context: Context) -> None:
+        context.emit(Receipt(paid=record.amount) if record.shop == "s" else record)
+
+
+def test_records_of_a_type() -> None:
+    harness = OperatorHarness(Typed)
+    assert harness.send("a", {"amount": 1}) == [{"paid": 1.0}]
+    assert harness.send("a", {"amount": 2, "shop": "t"}) == [{"amount": 2.0, "shop": "t"}]
+    with pytest.raises(ValueError, match="the record is no Payment: amount: Field required"):
+        harness.send("a", {"shop": "t"})

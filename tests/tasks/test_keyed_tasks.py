@@ -109,3 +109,15 @@ def test_a_crash_at_any_point(tmp_path: Path, backend: str) -> None:
         harness.run()
         assert written(harness) == EXPECTED, undisturbed.faults.points[point - 1]
         assert len(harness.dead()) == 1
+
+
+def test_copies_of_a_former_life_are_removed(tmp_path: Path) -> None:
+    fed(tmp_path, backend="disk").run()
+    (old,) = (tmp_path / "state" / "keyed").iterdir()
+    (old / "spend" / "0.1").mkdir()
+    (old / "spend" / "0.1" / "owner").touch()
+    harness = fed(tmp_path, backend="disk")
+    harness.run()
+    assert written(harness) == EXPECTED
+    left = [folder.parts[-3:] for folder in (tmp_path / "state").glob("*/*/*/*/owner")]
+    assert len(left) == 1 and left[0][0] == "spend" and not list(old.glob("*/*"))

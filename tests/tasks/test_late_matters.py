@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,7 +10,13 @@ import pytest
 
 from whorl import Context, KeyedOperator, Row, ValueState
 from whorl.kafka.reading import read_to_end
+from whorl.operators.keyed_step import KeyedStep
+from whorl.operators.stuck import running_operator
+from whorl.state.backend import MemoryBackend, Meta
 from whorl.state.codec import address
+from whorl.state.partition import LpState
+from whorl.state.timers import Timer
+from whorl.tasks.signals import Figures, Orders, timer_position
 from whorl.tasks.silence import Silence
 from whorl.testing import ManualClock, PipelineHarness
 from whorl.testing.memory import MemoryClients
@@ -47,14 +54,24 @@ class Brief(KeyedOperator):
         context.emit({"who": key, "seen": self.seen.update(lambda before: (before or 0) + 1)})
 
 
-def harness(folder: Path, operator: str, on_error: str = "dead_letter") -> PipelineHarness:
+def harness(
+    folder: Path, operator: str, on_error: str = "dead_letter", sink: str = "{type: kafka, topic: out, from: state}"
+) -> PipelineHarness:
     file = folder / "late.yaml"
-    file.write_text(PIPELINE.format(operator=operator, on_error=on_error))
+    text = PIPELINE.format(operator=operator, on_error=on_error)
+    file.write_text(text.replace("{type: kafka, topic: out, from: state}", sink))
     return PipelineHarness(file)
 
 
 def rows(*given: tuple[str, int]) -> list[Row]:
     return [{"who": who, "at": NOON + timedelta(seconds=second)} for who, second in given]
+
+
+def test_what_a_timer_emits_has_no_partition_to_keep(tmp_path: Path) -> None:
+    late = harness(tmp_path, "Alarm", sink="{type: list, from: state}")
+    late.send("in", rows(("good", 1), ("good", 60)))
+    late.run()
+    assert late.sink("out") == [{"who": "good", "rung": True}]
 
 
 @pytest.mark.parametrize(("on_error", "dead"), [("dead_letter", 1), ("skip", 0)])
@@ -67,6 +84,40 @@ def test_a_timer_that_fails_leaves_no_trace_but_its_letter(tmp_path: Path, on_er
     late.send("in", rows(("good", 120)))
     late.run()
     assert len(late.sink("out")) == 2 and len(late.dead()) == dead
+
+
+def test_an_order_to_skip_a_timer_hands_it_to_the_policy(tmp_path: Path) -> None:
+    """Its operator never returned from it in an attempt before."""
+    late = harness(tmp_path, "Alarm")
+    late.send("in", rows(("a", 0), ("b", 60)))
+    at = round((NOON + timedelta(seconds=5)).timestamp() * 1000)
+    orders, figures = Orders(skip={timer_position(Timer(at, "state", b"a")): "state"}), Figures()
+    process = late.process()
+    process.start()
+
+    def stop(timeout: float) -> None:
+        late.clock.wait(timeout)
+        orders.stopping = figures.committed[("in", 0)] == 2
+
+    late.broker.idle = stop
+    with late.user_code():
+        process.task(late.plan.components[0], 0, orders, figures).run()
+    assert late.sink("out") == []
+    (letter,) = late.dead()
+    assert (letter.key, letter.error) == (b"a", "TimeoutError: no answer within 30 s")
+
+
+def test_the_operator_of_a_timer_that_never_returns_is_named() -> None:
+    found = []
+
+    class Stuck(KeyedOperator):
+        def on_timer(self, key: str, time: datetime, context: Context) -> None:
+            found.append(running_operator(sys._getframe())[0])
+
+    step = KeyedStep(Stuck(), "stuck", bytes.decode)
+    step.enter(LpState(MemoryBackend(), Meta("uid", "topic", "id")))
+    step.fire(Timer(0, "stuck", b"a"))
+    assert found == ["stuck"]
 
 
 def test_what_expired_is_not_there_and_goes_from_the_changelog(tmp_path: Path) -> None:

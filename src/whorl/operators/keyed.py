@@ -19,8 +19,9 @@ emits, writes and sets is there whole, or, if it raises, not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from whorl.operators.record import Metadata, Record, Row
 from whorl.state.partition import LpState
@@ -38,10 +39,14 @@ _MS = timedelta(milliseconds=1)
 class KeyedOperator:
     """Base of operators with state. States are class attributes: `ValueState`, `ListState`, `MapState`."""
 
+    record_type: ClassVar[type | None] = None
+    """A dataclass or a pydantic model that `process` gets instead of a dict; a record that does not fit it fails."""
+
     def open(self, context: Context) -> None:
         """Once in each task, before the first record. There is no key yet."""
 
-    def process(self, key: Any, record: Row, context: Context) -> None:
+    def process(self, key: Any, record: Any, context: Context) -> None:
+        """`record` is a row, a dict, or of the `record_type`."""
         raise NotImplementedError(f"'{type(self).__qualname__}' has no method 'process(self, key, record, context)'")
 
     def on_timer(self, key: Any, time: datetime, context: Context) -> None:
@@ -94,8 +99,9 @@ class Context:
         """Key, headers, time and place of the record; in `on_timer` of the timer: no topic, and its own time."""
         self.timers = Timers(self)
 
-    def emit(self, record: Row | Record, to: str = "") -> None:
-        """A row leaves, with key, headers and time of the record; `Record` says others. `to` names one of several outputs."""
+    def emit(self, record: Any, to: str = "") -> None:
+        """A row leaves, a dict or a dataclass or a pydantic model, with key, headers and time of the record; `Record` says others. `to`
+        names one of several outputs."""
         metadata = self.metadata
         if to not in self._outputs:
             raise _no_output(to, self._outputs)
@@ -169,6 +175,10 @@ def _no_table(name: str, tables: frozenset[str]) -> ValueError:
 def _taken_apart(record: Any, metadata: Metadata) -> tuple[Row, Metadata]:
     if isinstance(record, Record):
         metadata, record = record.metadata(metadata), record.value
-    if not isinstance(record, dict):
-        raise TypeError(f"emit takes a dict or a Record, not {type(record).__name__}")
-    return record, metadata
+    if isinstance(record, dict):
+        return record, metadata
+    if is_dataclass(record) and not isinstance(record, type):
+        return asdict(record), metadata
+    if hasattr(record, "model_dump"):
+        return record.model_dump(), metadata
+    raise TypeError(f"emit takes a dict, a dataclass, a pydantic model or a Record, not {type(record).__name__}")

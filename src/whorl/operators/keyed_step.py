@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from whorl.operators.keyed import Context, Emitted, KeyedOperator, moment
 from whorl.operators.record import Metadata, Row
 from whorl.state.binding import Binding
@@ -31,6 +33,7 @@ class KeyedStep:
         """`lifetime`: of those states that declare none. `tables`: those it may look into."""
         self.id = id
         self.operator, self.key_of = operator, key_of
+        self._typed = None if operator.record_type is None else _typed(operator.record_type)
         self._binding = Binding(operator, id, lifetime)
         self._scope, self._context = self._binding.scope, Context(id, outputs, tables, parse_duration)
         self._tables: dict[LpState, tuple[Table, ...]] = {}
@@ -72,7 +75,8 @@ class KeyedStep:
         context.metadata, context._emitted = metadata, []
         self._scope.key = context._key = key
         try:
-            self.operator.process(self.key_of(key), row, context)
+            record = row if self._typed is None else self._typed(row)
+            self.operator.process(self.key_of(key), record, context)
         finally:
             self._scope.key = context._key = None
         return context._emitted
@@ -95,6 +99,20 @@ class KeyedStep:
             yield
         finally:
             self._scope.key = self._context._key = None
+
+
+def _typed(kind: type) -> Callable[[Row], Any]:
+    validate: Callable[[Row], Any] = TypeAdapter(kind).validate_python
+
+    def typed(row: Row) -> Any:
+        try:
+            return validate(row)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise ValueError(f"the record is no {kind.__name__}: {where or 'it'}: {first['msg']}") from None
+
+    return typed
 
 
 def no_key() -> ValueError:

@@ -7,6 +7,7 @@ import re
 from types import FrameType
 
 from whorl.operators.chain import CHAIN_FILE, Bulk
+from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.places import is_users
 
 _RAISED = re.compile(r"raise StepFailed\((.+), error\)")
@@ -24,7 +25,7 @@ def running_operator(frame: FrameType | None) -> tuple[str | None, str]:
             raised := _RAISED.search(linecache.getline(file, frame.f_lineno + _LINES_TO_RAISE))
         ):
             return raised.group(1).strip("'\""), place
-        if isinstance(frame.f_locals.get("self"), Bulk):
+        if isinstance(frame.f_locals.get("self"), Bulk | KeyedStep):
             return frame.f_locals["self"].id, place
         frame = frame.f_back
     return None, place

@@ -45,7 +45,8 @@ def emitter(
             raise StepFailed(output.id, error) from error
         if timestamp is UNCHANGED:
             timestamp = message.timestamp()[1]
-        partition = BY_KEY if by_key else message.partition() % partitions  # type: ignore[operator]
+        came_from = None if by_key else message.partition()  # a timer comes from none
+        partition = BY_KEY if came_from is None else came_from % partitions
         append((topic, value, key, partition, None, None, timestamp if timestamp > 0 else 0, headers))
 
     return emit

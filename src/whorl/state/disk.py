@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -127,6 +128,14 @@ class LmdbBackend:
                     if len(entries) == size:
                         break
         return entries
+
+
+def remove(folder: Path) -> None:
+    """A copy that is not needed any more, unless somebody works in it."""
+    with suppress(Occupied):
+        lock = _locked(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        lock.close()
 
 
 def _stored(key: bytes, value: bytes) -> Entry:

@@ -18,9 +18,10 @@ from types import FrameType
 from whorl.kafka.clients import Clients
 from whorl.operators.record import Message
 from whorl.operators.stuck import running_operator
+from whorl.state.timers import Timer
 from whorl.tasks.assignment import Assignment
 from whorl.tasks.control import Address, OrderReader, Skip, Status, StatusWriter, Stop
-from whorl.tasks.signals import Figures, Orders
+from whorl.tasks.signals import Figures, Orders, timer_position
 
 _LOOK = 0.1
 ORPHANED, STUCK = 71, 72
@@ -91,13 +92,15 @@ class Reporter:
             return  # the loop itself waits, for the broker; that is no operator's fault
         timeout = self._assignment.settings.timeout
         position = (message.topic(), message.partition(), message.offset())
+        if message.topic() is None:
+            position = timer_position(Timer(message.timestamp()[1], operator, message.key() or b""))
         skip = {
             "topic": position[0],
             "partition": position[1],
             "offset": position[2],
             "operator": "" if self.figures.many else operator,
         }
-        at = "/".join(map(str, position))
+        at = "/".join(map(str, position)) if message.topic() is not None else f"a timer of {message.timestamp()[1]}"
         error = f"{place}: operator '{operator}' did not return within {timeout:g} s on {at}, key {message.key()!r}"
         self._say("failed", error, skip)
         self._writer.flush()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from whorl.operators.record import Message
+from whorl.state.timers import Timer
 from whorl.tasks.layout import Place
 
 
@@ -16,7 +17,12 @@ class Orders:
     stopping: bool = False
     skip: dict[tuple[str, int, int], str] = field(default_factory=dict)
     """(topic, partition, offset) of records on which this operator never returned: they go to its error policy untried. No operator:
-    a bulk that began there was too slow, so its records are tried one by one."""
+    a bulk that began there was too slow, so its records are tried one by one. For a timer see `timer_position`."""
+
+
+def timer_position(timer: Timer) -> tuple[str, int, int]:
+    """What stands for the place of a record, of which a timer has none."""
+    return f"timer of {timer.operator} for {timer.key!r}", -1, timer.time
 
 
 @dataclass

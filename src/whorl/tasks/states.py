@@ -23,7 +23,7 @@ from whorl.kafka.transactions import Transactions
 from whorl.plan import naming
 from whorl.sinks.kafka import BY_KEY
 from whorl.state.backend import Backend, MemoryBackend, Meta, Wanted, boot_id, misfit
-from whorl.state.disk import LmdbBackend, Occupied
+from whorl.state.disk import LmdbBackend, Occupied, remove
 from whorl.state.partition import LP_KEY, LpState
 from whorl.state.room import Room
 from whorl.tasks.assignment import Assignment
@@ -66,6 +66,8 @@ class States:
 
     def restore(self) -> dict[Place, int]:
         """The positions to go on from."""
+        if self._assignment.settings.state.backend == "disk":
+            self._tidy()
         for lp in self._lps:
             self._of[lp] = self._open(lp)
         self._read_on()
@@ -96,15 +98,26 @@ class States:
 
     def _free_folder(self, lp: int) -> tuple[Path, LmdbBackend]:
         """One that nobody else works in: an attempt that hangs may still hold the first."""
-        settings, id = self._assignment.settings.state, naming.slug(self._assignment.component.id)
-        root = Path(settings.dir) if settings.dir else Path(tempfile.gettempdir()) / f"whorl-state-{os.getuid()}"
-        number = 0
+        component, number = naming.slug(self._assignment.component.id), 0
         while True:
-            folder = root / self._assignment.uid / id / (f"{lp}" if number == 0 else f"{lp}.{number}")
+            folder = self._root / self._assignment.uid / component / (f"{lp}" if number == 0 else f"{lp}.{number}")
             try:
                 return folder, LmdbBackend(folder)
             except Occupied:
                 number += 1
+
+    @cached_property
+    def _root(self) -> Path:
+        """Of all copies of this pipeline on this machine."""
+        folder = self._assignment.settings.state.dir
+        root = Path(folder) if folder else Path(tempfile.gettempdir()) / f"whorl-state-{os.getuid()}"
+        return root / naming.slug(self._assignment.pipeline)
+
+    def _tidy(self) -> None:
+        """Removes copies of former lives of the pipeline, and second ones of attempts that are over."""
+        for folder in self._root.glob("*/*/*"):
+            if folder.parent.parent.name != self._assignment.uid or "." in folder.name:
+                remove(folder)
 
     def _wanted(self, lp: int) -> Wanted:
         assignment = self._assignment

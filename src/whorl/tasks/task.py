@@ -34,7 +34,7 @@ from whorl.tasks.inlet import Inlet
 from whorl.tasks.layout import Place
 from whorl.tasks.outlet import Outlet
 from whorl.tasks.register import read_registration
-from whorl.tasks.signals import Figures, Orders
+from whorl.tasks.signals import Figures, Orders, timer_position
 from whorl.tasks.silence import Silence
 from whorl.tasks.states import States
 from whorl.tasks.work import Work
@@ -242,10 +242,17 @@ class Run:
 
     def _fire(self, state: LpState, kind: Kind, up_to: int) -> None:
         self._work.enter(state)
-        for timer, failed in self._work.fire(kind, up_to):
-            letter = self._failures.of_timer(TimerMessage(timer.key, timer.time), failed)
-            if letter is not None:
-                self._work.journal.append(letter)
+        fire = self._work.whole(self._work.fire)
+        for timer in state.timers.due(kind, up_to):
+            self._figures.current, self._figures.many = TimerMessage(timer.key, timer.time), False
+            try:
+                if timer_position(timer) in self._orders.skip:
+                    raise StepFailed(timer.operator, self._no_answer())
+                fire(timer)
+            except StepFailed as failed:
+                letter = self._failures.of_timer(self._figures.current, failed)
+                self._work.journal += [letter] if letter else []
+        self._figures.current = None
         self._outlet.produce(self._work.take())
 
     def _let_rest(self) -> None:
@@ -330,9 +337,9 @@ class Run:
         figures.many = False
         timed = place[0] in self._work.event_times
         for index, message in enumerate(messages):
-            figures.current = message
             if timed:
                 self._move_event_time(place, message)
+            figures.current = message
             try:
                 attempt(message)
             except StepFailed as failed:
@@ -357,11 +364,14 @@ class Run:
         def attempt(message: Any) -> None:
             position = (message.topic(), message.partition(), message.offset())
             if skip.get(position):
-                raise StepFailed(skip[position], TimeoutError(f"no answer within {self._settings.timeout:g} s"))
+                raise StepFailed(skip[position], self._no_answer())
             handle(message)
             work.flush()
 
         return work.whole(attempt)
+
+    def _no_answer(self) -> TimeoutError:
+        return TimeoutError(f"no answer within {self._settings.timeout:g} s")
 
     def _as_bulk(self, place: Place, messages: list[Any]) -> bool:
         """All at once, where that is how the component works; False, and nothing done, where one fails: then each is tried alone."""

@@ -6,7 +6,7 @@ dead-lettered record left no trace elsewhere and can be replayed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from whorl.formats import codec
@@ -18,7 +18,6 @@ from whorl.operators.record import Message, Metadata, Row
 from whorl.plan.plan import Component, Input, Output
 from whorl.sinks.kafka import Entry, copier, emitter
 from whorl.state.partition import LpState
-from whorl.state.timers import Kind, Timer
 from whorl.tasks.assignment import Assignment
 from whorl.tasks.publishing import Publishing
 
@@ -43,6 +42,7 @@ class Work:
         self.together = _copiers(assignment, self.journal.extend) if component.raw else self._together()
         """By topic, how many records are tried at once; nothing where each is tried alone."""
         self.publishing = Publishing(component.published, self._chain.keyed)
+        self.fire = self._chain.fire
         self.flush = self._chain.flush
         self.open = self._chain.open
         self.close = self._chain.close
@@ -64,15 +64,6 @@ class Work:
         self._lp = lp
         for step in self._chain.keyed.values():
             step.enter(lp)
-
-    def fire(self, kind: Kind, up_to: int) -> Iterator[tuple[Timer, StepFailed]]:
-        """All timers of the present lp that are due, one after the other, each whole or not at all; gives those that failed."""
-        fire = self.whole(self._chain.fire)
-        for timer in self._lp.timers.due(kind, up_to):
-            try:
-                fire(timer)
-            except StepFailed as failed:
-                yield timer, failed
 
     def whole(self, attempt: Callable[[Any], None]) -> Callable[[Any], None]:
         """`attempt` so that it emits and keeps all or nothing: what it has left when it raises is dropped."""
