@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from docs.models import markdown, table
 
-from whorl.config.settings import Restart, Settings
+from whorl.config.settings import Restart, Settings, StateSettings
 from whorl.config.short import ShortConfig
 from whorl.config.sinks import SINKS
 from whorl.config.sources import SOURCES, Start, Watermark
@@ -93,6 +93,7 @@ In every value `${NAME}` is an environment variable and `${NAME:-default}` one w
 _FILE = {
     "name": "text",
     "sources": "{id: map}",
+    "tables": "{id: map}",
     "operators": "list of maps",
     "sinks": "{id: map}",
     "settings": "map",
@@ -168,6 +169,9 @@ def page() -> str:
 
 def _file() -> Iterator[str]:
     told = {name: field.description or "" for name, field in PipelineSpec.model_fields.items()}
+    told["tables"] = (
+        "topics of which operators with state look up the last row of their key, by id: a kafka source's options"
+    )
     told["include"] = "files whose content lies under this one's; their operators come first"
     yield "## The file\n"
     yield markdown(("key", "value", "meaning"), [(f"`{name}`", value, told[name]) for name, value in _FILE.items()])
@@ -181,7 +185,7 @@ def _sources() -> Iterator[str]:
         yield table(model, without=["type"])
     yield "`start` is a word or a map. It counts at a pipeline's first start only; afterwards its own positions do.\n"
     yield table(Start)
-    yield f"`watermark` of a source or operator, for queries. {_told(Watermark)}\n"
+    yield f"`watermark` of a source or operator. {_told(Watermark)}\n"
     yield table(Watermark)
 
 
@@ -250,6 +254,8 @@ def _as_code(subset: str) -> str:
 
 def _settings() -> Iterator[str]:
     yield _SETTINGS + table(Settings, notes=WITHOUT_EFFECT)
+    yield "`state`:\n"
+    yield table(StateSettings)
     yield "`restart`:\n"
     yield table(Restart)
 

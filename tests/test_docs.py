@@ -146,10 +146,19 @@ def test_the_example_of_an_operator_checks(type: str, tmp_path: Path) -> None:
     assert check(load(tmp_path / "p.yaml")) == []
 
 
+def modules(page: Path) -> Iterator[tuple[str, str]]:
+    """Python in a page that begins with the name of its file."""
+    for language, text in BLOCK.findall(page.read_text("utf-8")):
+        if language == "python" and (name := re.match(r"# (\w+\.py)\n", text)):
+            yield name[1], text
+
+
 @pytest.mark.parametrize("page", PAGES, ids=by_name)
 def test_whole_pipelines_in_pages_check(page: Path, tmp_path: Path) -> None:
     for code in (ROOT / "examples").glob("*/*.py"):
         (tmp_path / code.name).write_text(code.read_text())
+    for name, text in modules(page):
+        (tmp_path / name).write_text(text)
     for language, text in BLOCK.findall(page.read_text("utf-8")):
         if language == "yaml" and "sources:" in text:
             (tmp_path / "p.yaml").write_text(text)

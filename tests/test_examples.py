@@ -22,6 +22,7 @@ from whorl.testing import Given, PipelineHarness
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PIPELINES = (
+    EXAMPLES / "cards" / "pipeline.yaml",
     EXAMPLES / "greenhouse" / "pipeline.yaml",
     EXAMPLES / "orders" / "pipeline.yaml",
     EXAMPLES / "payments" / "pipeline.yaml",

@@ -129,16 +129,18 @@ def test_nothing_is_replayed_if_a_topic_is_gone(kafka: Whorl, topic: MakeTopic, 
     assert kafka("dead", "replay", dead, "--dry-run")[0] == 3
 
 
-def test_rows_of_a_source_that_is_no_topic_stay(kafka: Whorl, topic: MakeTopic, bury: Callable[..., None]) -> None:
+@pytest.mark.parametrize(("origin", "position"), [("@trial", "@trial/0/7"), ("", "-")])
+def test_what_came_from_no_topic_stays(
+    kafka: Whorl, topic: MakeTopic, bury: Callable[..., None], origin: str, position: str
+) -> None:
+    """Rows of a list, which have a place, and timers, which have none."""
     dead, source = topic(), topic()
-    bury(dead, "@trial", None, "row")
+    bury(dead, origin, None, "row")
     bury(dead, source, None, "fine")
+    why = "of a timer, of a source that is no topic, or too large to be kept whole"
     for sent in (f"1 record went back to '{source}'\n", ""):
-        assert (
-            kafka("dead", "replay", dead)[1]
-            == f"{sent}1 record cannot go back: of a source that is no topic, or too large to be kept whole\n"
-        )
-    assert "@trial/0/7" in kafka("dead", "list", dead)[1]
+        assert kafka("dead", "replay", dead)[1] == f"{sent}1 record cannot go back: {why}\n"
+    assert kafka("dead", "list", dead)[1].splitlines()[1].split()[0] == position
 
 
 def test_the_position_does_not_depend_on_the_group(

@@ -151,6 +151,30 @@ def test_a_crash_at_any_record_changes_nothing(committed: int, crashed: int) -> 
             assert again.state(key, name) == once.state(key, name)
 
 
+class Bought(KeyedOperator):
+    """With how many clicks, and where the user lives."""
+
+    clicks = ValueState(int)
+
+    def process(self, key: str, record: Row, context: Context) -> None:
+        if context.input == "clicks":
+            self.clicks.update(lambda before: (before or 0) + 1)
+        else:
+            context.emit({"clicks": self.clicks.get(0), "home": context.table("users")})
+
+
+def test_tables_and_several_inputs() -> None:
+    harness = OperatorHarness(Bought, tables=["users"])
+    harness.put("users", "ann", {"city": "Ulm"})
+    harness.send("ann", {}, input="clicks")
+    assert harness.send("ann", {}, input="orders") == [{"clicks": 1, "home": {"city": "Ulm"}}]
+    harness.commit()
+    harness.put("users", "ann", None)
+    harness.crash()
+    assert harness.send("ann", {}) == [{"clicks": 1, "home": None}]
+    assert harness.send("bob", {}) == [{"clicks": 0, "home": None}]
+
+
 def test_what_is_in_an_attribute_is_lost_in_a_crash() -> None:
     class Forgetful(KeyedOperator):
         def open(self, context: Context) -> None:

@@ -75,7 +75,9 @@ def _told(done: Replay, letters: Letters, dry_run: bool) -> list[str]:
     would = "would go" if dry_run else "went"
     lines = [f"{count(number, 'record')} {would} back to '{topic}'" for topic, number in sorted(done.sent.items())]
     lines += (
-        [f"{count(done.left, 'record')} cannot go back: of a source that is no topic, or too large to be kept whole"]
+        [
+            f"{count(done.left, 'record')} cannot go back: of a timer, of a source that is no topic, or too large to be kept whole"
+        ]
         if done.left
         else []
     )

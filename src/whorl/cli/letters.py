@@ -47,12 +47,13 @@ class Letter:
 
     @property
     def can_go_back(self) -> bool:
-        """Rows of a list or rate source have no topic to go back to, and a value that was cut is not the record any more."""
+        """Timers and rows of a list or rate source have no topic to go back to, and a value that was cut is not the record any more."""
         return bool(self.topic) and not self.topic.startswith(GENERATED) and not self.truncated
 
     @property
     def position(self) -> str:
-        return f"{self.topic}/{self.partition}/{self.source_offset}"
+        """What came from no topic, a timer or a row of a file, has none."""
+        return f"{self.topic}/{self.partition}/{self.source_offset}" if self.topic else "-"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ __all__ = [
     "SOURCES", "FileSource", "KafkaSource", "ListSource", "RateSource", "SourceOptions", "Start", "Watermark",
 ]  # fmt: skip
 
-_LATE = "of queries: how late a row may be, {column: ..., delay: 10s}"
+_LATE = "event time, and how late a row may be: {column: ..., delay: 10s}"
 _PYTHON_TYPES = {bool: "boolean", int: "long", float: "double", str: "string", bytes: "binary", datetime: "timestamp"}
 
 

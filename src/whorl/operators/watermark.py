@@ -1,4 +1,4 @@
-"""How late a row may be, as sources and operators of queries declare it."""
+"""Event time, and how late a row may be, as sources and operators of queries declare it."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from whorl.errors import UsageError
-from whorl.operators.keyed import Emitted, KeyedOperator, milliseconds, moment
+from whorl.operators.keyed import Emitted, KeyedOperator, milliseconds, moment, table_of
 from whorl.operators.keyed_step import KeyedStep, TimerMessage
 from whorl.operators.operator import Upstream
 from whorl.operators.record import Metadata, Row
@@ -47,9 +47,11 @@ class OperatorHarness:
         id: str = "operator",
         key_of: Callable[[bytes], Any] = bytes.decode,
         outputs: Collection[str] = (),
+        tables: Collection[str] = (),
     ) -> None:
-        """`outputs`: the names that `emit(..., to=name)` may use; none where there is one output alone."""
-        self._set_up(lambda: KeyedStep(make(), id, key_of, outputs))
+        """`outputs`: the names that `emit(..., to=name)` may use; none where there is one output alone. `tables`: those that it looks up,
+        whose rows `put` gives."""
+        self._set_up(lambda: KeyedStep(make(), id, key_of, outputs, tables=tables))
 
     @classmethod
     def of(cls, type: str, schema: Schema | Mapping[str, str] | None = None, **options: Any) -> Self:
@@ -84,13 +86,17 @@ class OperatorHarness:
 
     # -- what happens -----------------------------------------------------------------------------------------------------------------
 
-    def send(self, key: Any, row: Row, at: datetime | None = None) -> list[Row]:
+    def send(self, key: Any, row: Row, at: datetime | None = None, input: str = "") -> list[Row]:
         """A record; what the operator gives for it and for the timers that are due before it. `at`: its event time, up to which the
-        watermark moves first. `key` None: made of the row's own columns, where the operator has a key of columns. If the operator raises,
-        nothing of the record is left."""
+        watermark moves first. `input`: which of several it comes from. `key` None: made of the row's own columns, where the operator has a
+        key of columns. If the operator raises, nothing of the record is left."""
         made = self._own_key(row) if self._own_key and key is None else key_bytes(key)
         message = TimerMessage(made, round(self.clock() * 1000) if at is None else milliseconds(at))
-        return self._do(lambda: self._record(message, row, at))
+        return self._do(lambda: self._record(message, row, at, input))
+
+    def put(self, table: str, key: Any, row: Row | None) -> None:
+        """The row of a table from now on; None deletes it."""
+        self._do(lambda: self._put(table, key_bytes(key) or b"", row))
 
     def pass_time(self, duration: str | float) -> list[Row]:
         """Processing time passes; what timers give that are due then."""
@@ -156,11 +162,18 @@ class OperatorHarness:
         self._since.append((now, action))
         return self.rows[before:]
 
-    def _record(self, message: TimerMessage, row: Row, at: datetime | None) -> None:
+    def _record(self, message: TimerMessage, row: Row, at: datetime | None, input: str) -> None:
         if at is not None:
             self._move(at)
         with self._whole():
-            self.emitted += self._step.process(dict(row), Metadata(message, message.key()))
+            self.emitted += self._step.process_from(dict(row), Metadata(message, message.key()), input)
+
+    def _put(self, name: str, key: bytes, row: Row | None) -> None:
+        with self._whole():
+            if row is None:
+                table_of(self._lp, name).delete(key)
+            else:
+                table_of(self._lp, name).put(key, dict(row))
 
     def _move(self, time: datetime) -> None:
         if self._lp.clocks.move(_INPUT, milliseconds(time)):
