@@ -18,7 +18,7 @@ from whorl.state.partition import LpState
 from whorl.state.timers import Timer
 from whorl.tasks.signals import Figures, Orders, timer_position
 from whorl.tasks.silence import Silence
-from whorl.testing import ManualClock, PipelineHarness
+from whorl.testing import ManualClock, OperatorHarness, PipelineHarness
 from whorl.testing.memory import MemoryClients
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -118,6 +118,16 @@ def test_the_operator_of_a_timer_that_never_returns_is_named() -> None:
     step.enter(LpState(MemoryBackend(), Meta("uid", "topic", "id")))
     step.fire(Timer(0, "stuck", b"a"))
     assert found == ["stuck"]
+
+
+def test_a_timer_for_the_past_fires_at_once(tmp_path: Path) -> None:
+    late = harness(tmp_path, "Alarm")
+    late.send("in", rows(("b", 60), ("a", 1)))
+    late.run()
+    assert late.sink("out") == [{"who": "a", "rung": True}]
+    alone = OperatorHarness(Alarm)
+    alone.watermark(NOON + timedelta(seconds=60))
+    assert alone.send("a", {"at": NOON}) == [{"who": "a", "rung": True}]
 
 
 def test_what_expired_is_not_there_and_goes_from_the_changelog(tmp_path: Path) -> None:

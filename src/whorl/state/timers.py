@@ -65,12 +65,12 @@ class _Line:
         heappush(self.fresh, (short(entry), entry))
 
     def first(self) -> bytes | None:
-        fresh, stored = self._first_fresh(), self._first_stored()
+        fresh, stored = self.first_fresh(), self._first_stored()
         if fresh is None or stored is None:
             return fresh if stored is None else stored
         return min(fresh, stored, key=short)
 
-    def _first_fresh(self) -> bytes | None:
+    def first_fresh(self) -> bytes | None:
         """Those cancelled or undone since are still in the heap."""
         fresh = self.fresh
         while fresh and self._changes.get(fresh[0][1]) is not _SET:
@@ -104,6 +104,11 @@ class Timers:
         """When the first one is due."""
         entry = self._first(kind)
         return None if entry is None else timer_of(entry).time
+
+    def overdue(self, kind: Kind, up_to: int) -> bool:
+        """Whether one was set in this transaction for a time that has passed already."""
+        entry = self._lines[kind].first_fresh()
+        return entry is not None and timer_of(entry).time <= up_to
 
     def due(self, kind: Kind, up_to: int) -> Iterator[Timer]:
         """Takes them in order of time, operator, key; also those set meanwhile. Stop when you like: the rest stays."""

@@ -255,6 +255,13 @@ class Run:
         self._figures.current = None
         self._outlet.produce(self._work.take())
 
+    def _fire_overdue(self, place: Place) -> None:
+        """Those that a record has set for a time that is past: they need not wait until event time moves on."""
+        assert self._states is not None
+        state = self._states[self._assignment.layout.lp_of(place[1])]
+        if state.timers.overdue("event", state.clocks.watermark):
+            self._fire(state, "event", state.clocks.watermark)
+
     def _let_rest(self) -> None:
         """An input that was silent for long holds no watermark back."""
         assert self._states is not None
@@ -335,7 +342,7 @@ class Run:
     def _one_by_one(self, place: Place, messages: list[Any]) -> None:
         figures, clock, attempt = self._figures, self._clock, self._attempt(place[0])
         figures.many = False
-        timed = place[0] in self._work.event_times
+        timed, event_time = place[0] in self._work.event_times, bool(self._work.event_times)
         for index, message in enumerate(messages):
             if timed:
                 self._move_event_time(place, message)
@@ -347,6 +354,8 @@ class Run:
                 if self._failed(place, messages[index:], failed):
                     self._count(index)
                     break
+            if event_time:
+                self._fire_overdue(place)
             if clock() >= self._commit_at:
                 self._move(place, message.offset() + 1)
                 self.commit()

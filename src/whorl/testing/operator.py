@@ -167,6 +167,9 @@ class OperatorHarness:
             self._move(at)
         with self._whole():
             self.emitted += self._step.process_from(dict(row), Metadata(message, message.key()), input)
+        watermark = self._lp.clocks.watermark
+        if self._lp.timers.overdue("event", watermark):
+            self._fire("event", watermark)
 
     def _put(self, name: str, key: bytes, row: Row | None) -> None:
         with self._whole():
