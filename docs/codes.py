@@ -20,6 +20,8 @@ PREFLIGHT = {
                      "`--accept-gap` goes on without them; `--fresh` starts over, if the topic was made anew."),
     "partitioner": ("A sample of the source was not placed by the hash that `partitioner` names.",
                     "Name the one its writer uses, or leave it out."),
+    "state-lost": ("State of an operator would be left behind: its id, its key or its component is another.",
+                   "Undo that, or `whorl run --accept-loss OPERATOR`; `whorl plan --changes` shows all that a file changes."),
     "slots": ("Spark has fewer slots than the pipeline has long tasks, so that some would never start.",
               "Give Spark more cores, or set `tasks` lower."),
     "topic-missing": ("A topic does not exist, or no topic matches the pattern.", "`whorl topics create`, or `create_topics: true`."),

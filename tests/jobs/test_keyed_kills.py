@@ -84,6 +84,10 @@ def test_kills(
     assert running.wait(90) == 0, running.output
     assert judge(broker.address, rows, feed.counts) == CLEAN
     assert all(row["seen"] == row["n"] + 1 for row in written(broker, rows))
+    renamed = file.with_name("renamed.yaml")
+    renamed.write_text(file.read_text().replace("id: number", "id: numbers").replace("from: number", "from: numbers"))
+    refused = whorl_run(renamed)
+    assert refused.wait() == 3 and "component 'number'" in refused.output, refused.output
     assert Counter(row["key"] for row in written(broker, rings)) == dict.fromkeys(feed.counts, 1)
 
 

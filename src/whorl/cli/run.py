@@ -49,6 +49,10 @@ def run(
     accept_repeat: Annotated[
         bool, typer.Option(help="Go on from a query's checkpoint that is older than what it wrote.")
     ] = False,
+    accept_loss: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OPERATOR", help="Leave behind what this operator has kept; may be repeated."),
+    ] = None,
     verbose: Annotated[bool, typer.Option(help="Show Spark's warnings and whole stack traces.")] = False,
     broker: BrokerOption = None,
     profile: Profile = None,
@@ -59,7 +63,8 @@ def run(
     given = [*(set_ or []), *([f"broker={broker}"] if broker else []), *([f"master={master}"] if master else [])]
     loaded = load(file, profile=profile, overrides=given, config=config)
     console = Console(highlight=False, soft_wrap=True)
-    options = RunOptions(until_caught_up, fresh, accept_gap, accept_repeat, verbose)
+    losses = frozenset(accept_loss or ())
+    options = RunOptions(until_caught_up, fresh, accept_gap, accept_repeat, verbose, losses)
     started = time.monotonic()
     try:
         with LiveView(console) as view:

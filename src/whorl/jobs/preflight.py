@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from whorl.config.spec import KafkaSource
 from whorl.errors import Finding
+from whorl.jobs.changes import Label, changes
 from whorl.jobs.ground import Ground, not_to_be_spread
 from whorl.kafka.clients import KafkaClients
 from whorl.kafka.partitioner import partition_of
@@ -35,6 +36,7 @@ class Flight:
     cluster: Cluster
     registration: Registration | None
     accept_gap: bool
+    accept_loss: frozenset[str] = frozenset()
 
     @property
     def clients(self) -> KafkaClients:
@@ -43,7 +45,7 @@ class Flight:
 
 def preflight(flight: Flight) -> list[Finding]:
     findings = list(flight.ground.findings)
-    for check in (_version, _transaction_timeout, _manifest):
+    for check in (_version, _transaction_timeout, _manifest, _state):
         findings += check(flight)
     if not findings:
         for component in flight.plan.on(Host.TASKS):
@@ -97,6 +99,13 @@ def _manifest(flight: Flight) -> Iterator[Finding]:
             yield Finding(
                 "manifest", f"pipeline '{name}' has the ledger '{topic}' of a query that this file does not have", hint
             )
+
+
+def _state(flight: Flight) -> Iterator[Finding]:
+    """State belongs to operators by id, inside their component: what is not taken up again would be lost in silence."""
+    for change in changes(flight.plan, flight.registration):
+        if change.operator and change.label is Label.LOSES and change.operator not in flight.accept_loss:
+            yield Finding("state-lost", change.what, change.hint)
 
 
 def _growth(flight: Flight, component: Component) -> Iterator[Finding]:

@@ -44,6 +44,8 @@ class RunOptions:
     accept_gap: bool = False
     accept_repeat: bool = False
     verbose: bool = False
+    accept_loss: frozenset[str] = frozenset()
+    """Operators whose state may be left behind."""
 
 
 Show = Callable[[Job, dict[str, list[dict[str, object]]]], None]
@@ -94,7 +96,7 @@ def _prepare(plan: Plan, cluster: Cluster, options: RunOptions) -> Ground:
     refuse_second(cluster.clients, registration, plan.settings, _news_end(cluster, plan))
     known = None if options.fresh else registration
     ground = survey(plan, cluster, known)
-    findings = preflight(Flight(plan, ground, cluster, known, options.accept_gap))
+    findings = preflight(Flight(plan, ground, cluster, known, options.accept_gap, options.accept_loss))
     if findings:
         raise PreflightFailed(findings)
     return ground
@@ -129,7 +131,7 @@ def _wanted(plan: Plan, ground: Ground, cluster: Cluster, options: RunOptions) -
         places = tuple((topic, p) for topic, count in ground.read_by(component).items() for p in range(count))
         first = partial(first_positions, cluster, component, ground, options.accept_gap)
         tasks = min(lps, plan.settings.tasks or os.cpu_count() or 1)
-        wanted[component.id] = Wanted(component.id, component.group, tasks, lps, places, first)
+        wanted[component.id] = Wanted(component.id, component.group, tasks, lps, places, first, component.kept)
     return wanted
 
 

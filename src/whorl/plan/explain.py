@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from whorl.config.spec import FileSink, FileSource, KafkaSource
-from whorl.graph.graph import keyed_by
 from whorl.plan.draw import draw
 from whorl.plan.picture import picture
 from whorl.plan.plan import Component, Delivery, Input, Output, OutputKind, Placed, Plan
@@ -84,8 +83,7 @@ def _task_lines(plan: Plan, component: Component) -> Iterator[tuple[str, str]]:
 
 
 def _state(plan: Plan, component: Component) -> str:
-    keys = {placed.node.id: keyed_by(placed.node) for placed in component.operators}
-    by = [f"{id} by {', '.join(key) or 'the key of records'}" for id, key in keys.items() if key is not None]
+    by = [f"{id} by {', '.join(key) or 'the key of records'}" for id, key in component.kept.items()]
     cogrouped = plan.settings.cogroup or component.tables
     rule = (
         "highest common factor of the topics' partition counts"

@@ -165,9 +165,14 @@ class Component:
         return {placed.node.id: placed.node.publish for placed in self.operators if placed.node.publish}
 
     @property
+    def kept(self) -> dict[str, tuple[str, ...]]:
+        """Of tasks: the operators with state, and the columns by which they keep it (none: the key of records)."""
+        keys = {placed.node.id: keyed_by(placed.node) for placed in self.operators if self.host is Host.TASKS}
+        return {id: key for id, key in keys.items() if key is not None}
+
+    @property
     def keeps_state(self) -> bool:
-        """Whether tasks keep anything by key."""
-        return self.host is Host.TASKS and any(keyed_by(placed.node) is not None for placed in self.operators)
+        return bool(self.kept)
 
     @property
     def stateful(self) -> bool:

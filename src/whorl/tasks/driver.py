@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from confluent_kafka import TopicPartition
 
@@ -41,6 +41,8 @@ class Wanted:
     lps: int
     places: tuple[Place, ...]
     first: FirstPositions
+    kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Operators with state, and by which columns."""
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -79,7 +81,7 @@ class Driver:
         holds a higher layout, so that one that comes back late sees that its time is over."""
         old = self.registration
         for component, entry in old.components.items():
-            old = old.with_layout(component, entry.layout.tasks, entry.layout.lps, entry.topics)
+            old = old.with_layout(component, entry.layout.tasks, entry.layout.lps, entry.topics, entry.kept)
         if old.components:
             self._register.write(old)
             self._fence(old)
@@ -89,7 +91,7 @@ class Driver:
         """1. The next layout of these components, in force and alone when this returns."""
         registration = self.registration
         for want in wanted:
-            registration = registration.with_layout(want.component, want.tasks, want.lps, want.topics)
+            registration = registration.with_layout(want.component, want.tasks, want.lps, want.topics, want.kept)
         self._register.write(registration)
         self._fence(registration)
         self.registration = registration.fenced()

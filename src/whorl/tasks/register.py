@@ -68,6 +68,8 @@ class ComponentEntry:
     """(number, tasks) of layouts whose transactional ids may still be alive."""
     topics: tuple[str, ...] = ()
     """What it reads."""
+    kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Its operators with state, and the columns by which they keep it (none: the key of records)."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +83,19 @@ class Registration:
     def new(cls, pipeline: str) -> Registration:
         return cls(pipeline, uuid.uuid4().hex[:12], None)
 
-    def with_layout(self, component: str, tasks: int, lps: int, topics: tuple[str, ...]) -> Registration:
+    def with_layout(
+        self,
+        component: str,
+        tasks: int,
+        lps: int,
+        topics: tuple[str, ...],
+        kept: Mapping[str, tuple[str, ...]] | None = None,
+    ) -> Registration:
         """The next layout of a component; earlier ones stay open until they are fenced."""
         old = self.components.get(component)
         number = old.layout.number + 1 if old else 1
         still_open = (*old.open, (old.layout.number, old.layout.tasks)) if old else ()
-        entry = ComponentEntry(Layout(number, tasks, lps), still_open, topics)
+        entry = ComponentEntry(Layout(number, tasks, lps), still_open, topics, kept or {})
         return replace(self, components={**self.components, component: entry})
 
     def fenced(self) -> Registration:
@@ -105,7 +114,8 @@ class Registration:
 
 def _entry(fields: dict[str, Any]) -> ComponentEntry:
     still_open = tuple((number, tasks) for number, tasks in fields["open"])
-    return ComponentEntry(Layout(**fields["layout"]), still_open, tuple(fields["topics"]))
+    kept = {operator: tuple(key) for operator, key in fields.get("kept", {}).items()}
+    return ComponentEntry(Layout(**fields["layout"]), still_open, tuple(fields["topics"]), kept)
 
 
 def read_registration(clients: Clients, pipeline: str) -> Registration | None:

@@ -1,0 +1,72 @@
+"""What a file changes of the pipeline that has run under its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from whorl import Context, KeyedOperator, Row
+from whorl.config.loader import load
+from whorl.graph.check import checked
+from whorl.jobs.changes import Label, changes
+from whorl.plan.plan import Host, Plan
+from whorl.plan.planner import make_plan
+from whorl.tasks.register import Registration
+
+BEFORE = """
+name: changing
+sources: {in: {type: kafka, topic: in, key: a, schema: {a: string, b: string}}}
+operators:
+  - {id: first, type: filter, where: a is not null, from: in}
+  - {id: kept, type: python, class: test_changes.Kept, key: a, from: first}
+  - {id: total, type: count, from: first}
+sinks: {out: {type: kafka, topic: out, from: [kept, total]}}
+"""
+
+
+class Kept(KeyedOperator):
+    def process(self, key: str, record: Row, context: Context) -> None:
+        context.emit(record)
+
+
+def plan_of(folder: Path, text: str) -> Plan:
+    file = folder / "changing.yaml"
+    file.write_text(text)
+    loaded = load(file)
+    return make_plan(checked(loaded), loaded.settings)
+
+
+def registered(plan: Plan) -> Registration:
+    registration = Registration.new(plan.pipeline)
+    for component in plan.on(Host.TASKS):
+        registration = registration.with_layout(component.id, 1, 4, ("in",), component.kept)
+    return Registration.decode(registration.encode())
+
+
+@pytest.mark.parametrize(
+    ("edits", "expected"),
+    [
+        ({"where: a is not null": "where: b is not null"}, []),
+        ({"id: total": "id: sum", "kept, total": "kept, sum"}, [("loses state", "total"), ("safe", "")]),
+        ({"key: a, from: first": "key: b, from: first"}, [("loses state", "kept"), ("safe", "")]),
+        ({"id: kept, type": "id: kept, isolate: true, type"}, [("loses state", "kept"), ("safe", "")]),
+        ({"id: first": "id: start", "from: first": "from: start"}, [("loses state", ""), ("safe", "")]),
+    ],
+)
+def test_changes_and_what_becomes_of_state(
+    tmp_path: Path, edits: dict[str, str], expected: list[tuple[str, str]]
+) -> None:
+    """The last but one moves an operator to a component of its own, and so away from its changelog."""
+    before, text = registered(plan_of(tmp_path, BEFORE)), BEFORE
+    for old, new in edits.items():
+        assert old in text
+        text = text.replace(old, new)
+    found = changes(plan_of(tmp_path, text), before)
+    assert [(change.label.value, change.operator) for change in found] == expected
+
+
+def test_a_pipeline_that_has_not_run_changes_nothing(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, BEFORE)
+    assert list(changes(plan, None)) == []
+    assert [change.label for change in changes(plan, Registration.new("changing"))] == [Label.SAFE]
