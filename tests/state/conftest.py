@@ -6,19 +6,21 @@ from pathlib import Path
 import pytest
 from helpers_state import Life
 
-from whorl.state.backend import MemoryBackend
+from whorl.state.backend import Backend, MemoryBackend
+from whorl.state.behind import WriteBehind
 from whorl.state.disk import LmdbBackend
 
 
-@pytest.fixture(params=["memory", "lmdb"])
+@pytest.fixture(params=["memory", "lmdb", "behind"])
 def life(request: pytest.FixtureRequest, tmp_path: Path) -> Life:
-    return Life(tmp_path / "lp" if request.param == "lmdb" else None)
+    return Life(tmp_path / "lp" if request.param != "memory" else None, behind=request.param == "behind")
 
 
-@pytest.fixture(params=["memory", "lmdb"])
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> MemoryBackend | LmdbBackend:
-    make: dict[str, Callable[[], MemoryBackend | LmdbBackend]] = {
+@pytest.fixture(params=["memory", "lmdb", "behind"])
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Backend:
+    make: dict[str, Callable[[], Backend]] = {
         "memory": MemoryBackend,
         "lmdb": lambda: LmdbBackend(tmp_path / "store", 1 << 20),
+        "behind": lambda: WriteBehind(LmdbBackend(tmp_path / "store", 1 << 20), age=1e9),
     }
     return make[request.param]()

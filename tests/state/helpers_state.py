@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from whorl.state.backend import Backend, MemoryBackend, Meta
+from whorl.state.behind import WriteBehind
 from whorl.state.disk import LmdbBackend
 from whorl.state.partition import LP_KEY, LpState
 from whorl.state.room import Room
@@ -19,14 +20,23 @@ NOW = 1_700_000_000_000
 class Life:
     """An lp whose process may die at any point. Memory stands for a disk here: what was written stays."""
 
-    def __init__(self, folder: Path | None = None, inputs: tuple[str, ...] = ("in",), room: Room | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path | None = None,
+        inputs: tuple[str, ...] = ("in",),
+        room: Room | None = None,
+        behind: bool = False,
+    ) -> None:
+        """`behind`: what is stored waits in memory, and is lost when the process dies."""
         self.log: list[tuple[bytes, bytes | None]] = []
-        self._folder, self._inputs, self._room = folder, inputs, room
+        self._folder, self._inputs, self._room, self._behind = folder, inputs, room, behind
         self._memory = MemoryBackend()
         self.open()
 
     def open(self) -> None:
         self.backend: Backend = LmdbBackend(self._folder, 1 << 20) if self._folder else self._memory
+        if self._behind:
+            self.backend = WriteBehind(self.backend, age=1e9, most=20)
         self.lp = LpState(self.backend, META, self._inputs, self._room, wall=lambda: NOW)
         self.lp.absorb(self.log[self.lp.position :], len(self.log), current=True)
         if self.lp.record is not None:
@@ -34,6 +44,8 @@ class Life:
 
     def die(self) -> None:
         """Whatever is not stored is lost; what Kafka committed is not."""
+        if isinstance(self.backend, WriteBehind):
+            self.backend._waiting.clear()
         self.lp.close()
         self.open()
 

@@ -109,9 +109,10 @@ class Story:
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("kind", ["memory", "lmdb"])
+@pytest.mark.parametrize("kind", ["memory", "lmdb", "behind"])
 def test_a_random_life(kind: str, seed: int, tmp_path: Path) -> None:
-    life = Life(tmp_path if kind == "lmdb" else None, room=Room(random.Random(seed).choice((0, 2000, 1 << 20))))
+    room = Room(random.Random(seed).choice((0, 2000, 1 << 20)))
+    life = Life(None if kind == "memory" else tmp_path, room=room, behind=kind == "behind")
     story = Story(life, random.Random(seed))
     for _ in range(250):
         story.step()

@@ -23,6 +23,7 @@ from whorl.kafka.transactions import Transactions
 from whorl.plan import naming
 from whorl.sinks.kafka import BY_KEY
 from whorl.state.backend import Backend, MemoryBackend, Meta, Wanted, boot_id, misfit
+from whorl.state.behind import WriteBehind
 from whorl.state.disk import LmdbBackend, Occupied, remove
 from whorl.state.partition import LP_KEY, LpState
 from whorl.state.room import Room
@@ -34,8 +35,8 @@ from whorl.tasks.publishing import Publishing
 _MAX_AGE = DELETIONS_KEPT / 2
 _CHUNK = 10_000
 _ASK_EVERY = 10.0
-_SWEPT = 500
-"""Entries that are looked at after each commit: a millisecond, at most."""
+_SWEEP_EVERY, _SWEPT = 1.0, 5_000
+"""Seconds, and the entries that are looked at each time: some milliseconds."""
 
 
 class States:
@@ -55,6 +56,7 @@ class States:
         self._written: dict[int, bytes] = {}
         """By lp: its own record of this transaction."""
         self._ask_at: dict[int, float] = {}
+        self._sweep_at = 0.0
 
     def __getitem__(self, lp: int) -> LpState:
         return self._of[lp]
@@ -93,8 +95,8 @@ class States:
         if copy.meta is not None and misfit(copy.meta, self._wanted(lp)):
             copy.close()
             shutil.rmtree(folder)
-            return LmdbBackend(folder)
-        return copy
+            copy = LmdbBackend(folder)
+        return WriteBehind(copy)
 
     def _free_folder(self, lp: int) -> tuple[Path, LmdbBackend]:
         """One that nobody else works in: an attempt that hangs may still hold the first."""
@@ -155,7 +157,10 @@ class States:
         transactions.produce(topic, self._written[lp], LP_KEY, lp)
 
     def sweep(self) -> None:
-        """Removes some of what has expired, so that it goes from the changelog too."""
+        """Removes some of what has expired, so that it goes from the changelog too; now and then."""
+        if self._wall() < self._sweep_at:
+            return
+        self._sweep_at = self._wall() + _SWEEP_EVERY
         for state in self._of.values():
             state.sweep(_SWEPT)
 
