@@ -1,59 +1,90 @@
-"""The seam for operators with state by key: a small one runs on Spark's transformWithState."""
+"""Operators with state by key in a query: on Spark's transformWithState they do what they do in tasks, and go on after a restart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from whorl.query.keyed import Fields, Handle, keyed_step
+from whorl import Context, KeyedOperator, ListState, MapState, ValueState
+from whorl.operators.keyed_step import KeyedStep
+from whorl.query.keyed import keyed_rows
 from whorl.schema import Schema
+from whorl.state.timers import Kind
+from whorl.testing import OperatorHarness
 
 pytestmark = pytest.mark.spark
 STATE = "spark.sql.streaming.stateStore"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
+LEAVES = Schema.of({"who": "string", "what": "string"})
 
 
-def running_count() -> Any:
-    """Made in a function, so that it is pickled whole: workers need not import this file."""
+def made_here() -> type[KeyedOperator]:
+    """In a function, so that it is pickled whole: workers need not import this file."""
 
-    class RunningCount:
-        def open(self, handle: Handle) -> None:
-            self._seen = handle.value("seen", Schema.of({"count": "long", "sum": "double"}))
+    class Diary(KeyedOperator):
+        """All kinds of state, and a timer a minute after a record that asks for one."""
 
-        def process(self, key: Fields, rows: Iterable[Fields]) -> Iterator[Fields]:
-            seen = self._seen.get() or {"count": 0, "sum": 0.0}
-            for row in sorted(rows, key=lambda row: row["x"]):
-                seen = {"count": seen["count"] + 1, "sum": seen["sum"] + row["x"]}
-                yield {**key, **seen}
-            self._seen.set(seen)
+        seen = ValueState(int)
+        xs = ListState(float)
+        by = MapState(str, int)
 
-    return RunningCount()
+        def process(self, key: str, record: dict[str, Any], context: Context) -> None:
+            seen = self.seen.update(lambda before: (before or 0) + 1)
+            self.xs.append(record["x"])
+            self.by[str(record["x"])] = seen
+            if record["x"] > 1:
+                context.timers.at(record["at"] + timedelta(minutes=1))
+            told = f"{seen} {sum(self.xs.get())} {sorted(dict(self.by.items()))}"
+            context.emit({"who": key, "what": told})
+
+        def on_timer(self, key: str, time: datetime, context: Context) -> None:
+            context.emit({"who": key, "what": f"{time:%H:%M} after {self.seen.get()}"})
+
+    return Diary
 
 
-def test_a_running_count_goes_on_after_a_restart(quick: SparkSession, tmp_path: Path) -> None:
+@pytest.fixture
+def on_spark(quick: SparkSession, tmp_path: Path) -> Callable[..., list[tuple[Any, ...]]]:
+    """What one more file gives, in a new run of the query."""
     settings = {f"{STATE}.providerClass": ROCKS, f"{STATE}.rocksdb.changelogCheckpointing.enabled": "true"}
-    for name, value in {**settings, "spark.sql.shuffle.partitions": "1"}.items():
+    for name, value in {**settings, "spark.sql.shuffle.partitions": "1", "spark.sql.session.timeZone": "UTC"}.items():
         quick.conf.set(name, value)
     folder = tmp_path / "in"
     folder.mkdir()
-    found: list[Any] = []
+    operator = made_here()
 
-    def run() -> list[tuple[Any, ...]]:
-        rows = quick.readStream.schema("who string, x double").json(str(folder))
-        leaves = Schema.of({"who": "string", "count": "long", "sum": "double"})
-        counted = keyed_step(rows, ("who",), running_count(), leaves, id="count")
-        writer = counted.writeStream.foreachBatch(lambda batch, _: found.extend(map(tuple, batch.collect())))
+    def run(*lines: str, clock: Kind = "event") -> list[tuple[Any, ...]]:
+        (folder / f"{len(list(folder.iterdir()))}.json").write_text("\n".join(lines) + "\n")
+        found: list[Any] = []
+        rows = quick.readStream.schema("who string, x double, at timestamp").json(str(folder))
+        rows = rows.withWatermark("at", "0 seconds")
+        kept = keyed_rows(rows, ("who",), lambda: KeyedStep(operator(), "diary", bytes.decode), LEAVES, "diary", clock)
+        writer = kept.writeStream.foreachBatch(lambda batch, _: found.extend(map(tuple, batch.collect())))
         writer = writer.outputMode("update").option("checkpointLocation", str(tmp_path / "checkpoint"))
         query = writer.trigger(availableNow=True).start()
         assert query.awaitTermination(120) and query.exception() is None
-        rows, found[:] = sorted(found), []
-        return rows
+        return found
 
-    (folder / "1.json").write_text('{"who": "a", "x": 1.5}\n{"who": "b", "x": 1}\n{"who": "a", "x": 2}\n')
-    assert run() == [("a", 1, 1.5), ("a", 2, 3.5), ("b", 1, 1.0)]
-    (folder / "2.json").write_text('{"who": "a", "x": 0.5}\n{"who": "c", "x": 7}\n')
-    assert run() == [("a", 3, 4.0), ("c", 1, 7.0)]
+    return run
+
+
+def line(who: str, x: float, seconds: int) -> str:
+    return f'{{"who": "{who}", "x": {x}, "at": "{NOON + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}"}}'
+
+
+def test_as_in_tasks_and_on_after_a_restart(on_spark: Callable[..., list[tuple[Any, ...]]]) -> None:
+    sent = [[("a", 1.5, 0), ("b", 1.0, 1), ("a", 2.5, 2)], [("a", 0.5, 100), ("c", 1.0, 101)], [("b", 0.0, 200)]]
+    given = [row for lines in sent for row in on_spark(*(line(*each) for each in lines))]
+    harness = OperatorHarness(made_here())
+    for lines in sent:
+        for who, x, seconds in lines:
+            harness.send(who, {"x": x, "at": NOON + timedelta(seconds=seconds)})
+        harness.watermark(NOON + timedelta(seconds=max(seconds for _, _, seconds in lines)))
+    expected = sorted((row["who"], row["what"]) for row in harness.rows)
+    assert ("a", "12:01 after 3") in expected and sorted(given) == expected

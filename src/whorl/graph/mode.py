@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from whorl.config.spec import FileSink
 from whorl.graph.graph import Kind, Node, StreamGraph
-from whorl.operators.native import Call, Native, Query
+from whorl.operators.native import Call, Keyed, Native, Query
 from whorl.operators.operator import OperatorType
 
 
@@ -28,7 +28,12 @@ def _same_query(graph: StreamGraph, sink: Node) -> list[Node]:
         for edge in graph.into(waiting.pop()):
             source = graph.nodes[edge.source]
             native = _native(graph, source)
-            beside = not edge.topic and native is not None and not isinstance(native, Call) and source.host != "tasks"
+            beside = (
+                not edge.topic
+                and native is not None
+                and not isinstance(native, Call | Keyed)
+                and source.host != "tasks"
+            )
             if beside and source.id not in found:
                 found[source.id] = source
                 waiting.append(source.id)

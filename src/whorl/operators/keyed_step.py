@@ -61,6 +61,10 @@ class KeyedStep:
         self._scope.tables = self._tables[lp]
         self._context._lp = lp
 
+    def leave(self, lp: LpState) -> None:
+        """It will not be entered again."""
+        self._tables.pop(lp, None)
+
     def process_from(self, row: Row, metadata: Metadata, input: str) -> list[Emitted]:
         """As `process`, of a record that came from one of several inputs."""
         self._context.input = input

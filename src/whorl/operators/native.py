@@ -105,5 +105,12 @@ class Call:
     """User code, row by row, with the columns it declares to return."""
 
 
-Native = Pass | Where | Project | Select | Explode | Rekey | Route | Rules | Query | Unique | Call
+@dataclass(frozen=True)
+class Keyed:
+    """Keeps state by these columns."""
+
+    key: tuple[str, ...]
+
+
+Native = Pass | Where | Project | Select | Explode | Rekey | Route | Rules | Query | Unique | Keyed | Call
 ROW_BY_ROW = (Pass, Where, Project, Select, Explode, Rekey, Route, Rules)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from whorl.config.spec import RateSource, SourceOptions
 from whorl.graph.graph import Edge, Kind, Node, StreamGraph
-from whorl.operators.native import Call
+from whorl.operators.native import Call, Keyed
 from whorl.operators.operator import OperatorType
 from whorl.plan.plan import Host
 
@@ -52,7 +52,7 @@ def _fixed(graph: StreamGraph, node: Node) -> Hosted | None:
         return Hosted(Host.TASKS, f"'{node.id}' is in a loop, which runs in tasks")
     schema = graph.entering(node.id)
     native = operator.native(schema)
-    if native is None or isinstance(native, Call):
+    if native is None or isinstance(native, Call | Keyed):
         which = "which" if schema or list(operator.import_paths()) else "whose columns are not known, so it"
         return Hosted(Host.TASKS, f"'{node.id}' is {node.type}, {which} runs in tasks")
     return None

@@ -15,7 +15,7 @@ from whorl.config.settings import Settings
 from whorl.config.spec import FileSource, KafkaSource, SinkOptions, SourceOptions, Watermark
 from whorl.formats import FormatOptions
 from whorl.graph.graph import Node, StreamGraph, keyed_by
-from whorl.operators.native import ROW_BY_ROW, Native, Query, Unique
+from whorl.operators.native import ROW_BY_ROW, Keyed, Native, Query, Unique
 from whorl.operators.operator import ErrorPolicy, OperatorType
 from whorl.schema import Schema
 
@@ -183,7 +183,7 @@ class Component:
         native = placed.native
         if isinstance(native, Query):
             return native.aggregates or (native.joins and not self._with_static(placed))
-        return isinstance(native, Unique)
+        return isinstance(native, Unique | Keyed)
 
     def _with_static(self, placed: Placed) -> bool:
         """Whether it reads one stream, and tables that stay as they are."""

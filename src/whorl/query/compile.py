@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
 from whorl.errors import PipelineError
-from whorl.operators.native import ROW_BY_ROW, Call, Native, Query, Route, Unique
+from whorl.operators.keyed_step import KeyedStep
+from whorl.operators.native import ROW_BY_ROW, Call, Keyed, Native, Query, Route, Unique
 from whorl.operators.operator import OperatorType
 from whorl.operators.sqltext import interval
 from whorl.plan.plan import Component, Delivery, Input, Output, OutputKind, Placed, Wire
@@ -15,6 +17,7 @@ from whorl.query.calls import call_step
 from whorl.query.errors import Places, told
 from whorl.query.failing import judged, settled
 from whorl.query.frames import ERROR, OF_THE_RECORD, TOPIC, good, without_hidden
+from whorl.query.keyed import keyed_rows
 from whorl.query.read import Reading, stream_of
 from whorl.query.schemas import schema_of
 from whorl.query.steps import chosen, final, row_step, together
@@ -123,10 +126,22 @@ class Flow:
             return query_step(self._session, native, {names[wire]: self._plain(wire) for wire in wires})
         if isinstance(native, Unique):
             return unique_step(native, together([self._plain(wire) for wire in wires]))
+        if isinstance(native, Keyed):
+            return self._keyed_step(placed, native, together([self._plain(wire) for wire in wires]))
         frames = [self._along(wire) for wire in wires]
         if len({TOPIC in frame.columns for frame in frames}) > 1:
             frames = [self._of_no_record(frame, wire) for frame, wire in zip(frames, wires, strict=True)]
         return self._row_step(placed, together(frames))
+
+    def _keyed_step(self, placed: Placed, native: Keyed, frame: DataFrame) -> DataFrame:
+        """By event time where a source says how late its rows are."""
+        schema, id = schema_of(frame.schema), placed.node.id
+        operator, leaves = placed.node.what, placed.node.schema
+        assert isinstance(operator, OperatorType) and leaves is not None
+        timed = any(input.watermark for input in self.component.inputs)
+        return keyed_rows(
+            frame, native.key, partial(_step_of, operator, schema, id), leaves, id, "event" if timed else "processing"
+        )
 
     def _of_no_record(self, frame: DataFrame, wire: Wire) -> DataFrame:
         """Beside rows of an aggregation, which have no record to read again: what fails from here on is its own dead letter, as theirs."""
@@ -213,6 +228,12 @@ class Flow:
 def is_row(native: Native) -> bool:
     """Whether what a record carries stays with it."""
     return isinstance(native, (*ROW_BY_ROW, Call))
+
+
+def _step_of(operator: OperatorType, schema: Schema, id: str) -> KeyedStep:
+    keyed = operator.step(schema).keyed
+    assert keyed is not None
+    return keyed(id)
 
 
 def _native(placed: Placed, schema: Schema | None) -> Native:

@@ -15,6 +15,7 @@ from pydantic import Field
 from whorl.operators.builtin.amounts import may_be_number
 from whorl.operators.fold import step_of
 from whorl.operators.keyed import KeyedOperator
+from whorl.operators.native import Keyed, Native
 from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shape, Step
 from whorl.operators.record import Row
 from whorl.operators.sqltext import told_apart
@@ -80,6 +81,10 @@ class ByKey(OperatorType):
 
     def keyed_by(self) -> tuple[str, ...] | None:
         return tuple(self.options.key)
+
+    def native(self, schema: Schema | None) -> Native | None:
+        leaves = self.output(schema) if schema is not None and self.options.key else None
+        return Keyed(tuple(self.options.key)) if leaves and UNKNOWN not in (kind for _, kind in leaves) else None
 
     def columns(self) -> list[tuple[Path, str]]:
         return paths("key", self.options.key)

@@ -16,7 +16,7 @@ from whorl.operators.keyed import BatchOperator, KeyedOperator
 from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.keys import key_reader
 from whorl.operators.loading import load
-from whorl.operators.native import Call, Native
+from whorl.operators.native import Call, Keyed, Native
 from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shape, Step, Upstream
 from whorl.schema import Schema, normal_type
 from whorl.state.states import Lifetime, TtlTime
@@ -139,7 +139,12 @@ class Python(OperatorType):
         return self.options.function or self.options.class_ or ""
 
     def native(self, schema: Schema | None) -> Native | None:
-        return Call() if self.options.returns and self.keyed_by() is None else None
+        options, key = self.options, self.keyed_by()
+        if not options.returns or options.outputs or any(upstream.is_table for upstream in self.upstreams):
+            return None
+        if key is None:
+            return Call()
+        return Keyed(key) if key and not issubclass(load(self.path), BatchOperator) else None
 
     def output(self, schema: Schema | None) -> Schema | None:
         return Schema.of(self.options.returns) if self.options.returns else None
