@@ -32,6 +32,8 @@ def _names(node: Any, branch: str) -> list[str]:
     name = str(node.nodeName())
     if name == "Union":
         return [each for index, child in enumerate(children) for each in _names(child, f"{branch}{index}.")]
+    if name.startswith("TransformWithState"):
+        return _names(children[0], branch)  # beside it stands the state to begin with, which is none
     streamed = children if len(children) == 1 else [child for child in children if not _is_broadcast(child)]
     if "Exchange" in name or len(streamed) != 1:
         return _shuffled(node, branch)
