@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
+from helpers_crashes import after_each_crash
 
 from whorl import BatchOperator, Context, ValueState
-from whorl.testing import Crash, PipelineHarness
+from whorl.testing import PipelineHarness
 
 PIPELINE = """
 name: batches
@@ -70,13 +70,8 @@ def test_many_at_once_and_the_one_that_fails_alone(tmp_path: Path) -> None:
 def test_a_crash_at_any_point(tmp_path: Path) -> None:
     undisturbed = fed(tmp_path)
     undisturbed.run()
-    for point in range(1, len(undisturbed.faults.points) + 1):
-        harness = fed(tmp_path)
-        harness.crash_at(point)
-        with pytest.raises(Crash):
-            harness.run()
-        harness.run()
-        assert written(harness) == EXPECTED, undisturbed.faults.points[point - 1]
+    for point, harness in after_each_crash(undisturbed.faults.points, lambda _: fed(tmp_path)):
+        assert written(harness) == EXPECTED, point
 
 
 def test_keys_of_other_records_are_refused(tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers_crashes import after_each_crash
 
 from whorl import Context, KeyedOperator, ListState, Row, ValueState
-from whorl.testing import Crash, PipelineHarness
+from whorl.testing import PipelineHarness
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
@@ -97,17 +98,15 @@ def test_state_timers_and_a_record_that_fails(tmp_path: Path, backend: str, key:
 def test_a_crash_at_any_point(tmp_path: Path, backend: str) -> None:
     undisturbed = fed(tmp_path)
     undisturbed.run()
-    points = len(undisturbed.faults.points)
     assert undisturbed.faults.points.count("producer.commit_transaction") > 3
-    for point in range(1, points + 1):
-        folder = tmp_path / str(point)
+
+    def prepared(number: int) -> PipelineHarness:
+        folder = tmp_path / str(number)
         folder.mkdir()
-        harness = fed(folder, backend=backend)
-        harness.crash_at(point)
-        with pytest.raises(Crash):
-            harness.run()
-        harness.run()
-        assert written(harness) == EXPECTED, undisturbed.faults.points[point - 1]
+        return fed(folder, backend=backend)
+
+    for point, harness in after_each_crash(undisturbed.faults.points, prepared):
+        assert written(harness) == EXPECTED, point
         assert len(harness.dead()) == 1
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers_crashes import after_each_crash
 
 from whorl import Context, KeyedOperator, Row
 from whorl.errors import CheckFailed
-from whorl.testing import Crash, Given, PipelineHarness
+from whorl.testing import Given, PipelineHarness
 
 PIPELINE = """
 name: looking
@@ -140,10 +141,5 @@ def test_what_one_pipeline_publishes_is_the_table_of_another(tmp_path: Path) -> 
 def test_a_crash_at_any_point(tmp_path: Path) -> None:
     undisturbed = prepared(tmp_path)
     undisturbed.run()
-    for point in range(1, len(undisturbed.faults.points) + 1):
-        harness = prepared(tmp_path)
-        harness.crash_at(point)
-        with pytest.raises(Crash):
-            harness.run()
-        harness.run()
-        assert written(harness) == sorted(EXPECTED.items()), undisturbed.faults.points[point - 1]
+    for point, harness in after_each_crash(undisturbed.faults.points, lambda _: prepared(tmp_path)):
+        assert written(harness) == sorted(EXPECTED.items()), point

@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from whorl.config.document import read
-from whorl.config.layers import PROFILE_VARIABLE, find_config, framework_layers, unknown_profile
-from whorl.config.loader import load
+from whorl.config.layers import PROFILE_VARIABLE, find_config
+from whorl.config.loader import framework_of, load
 from whorl.config.settings import Settings, effective
-from whorl.config.tree import Tree
-from whorl.errors import CheckFailed, Finding, Location
+from whorl.errors import CheckFailed
 
 
 class Named(NamedTuple):
@@ -36,16 +34,8 @@ def framework_settings(profile: str | None = None, config: Path | None = None) -
     """Those of whorl.yaml in this folder or above it; raises CheckFailed with all that is wrong in it."""
     profile = profile or os.environ.get(PROFILE_VARIABLE)
     file = str(config) if config else find_config("pipeline.yaml")
-    layers, findings = _layers(file, profile)
+    layers, findings = framework_of(file, "whorl.yaml", profile, os.environ)
     result = effective(layers)
     if wrong := [*findings, *result.findings]:
         raise CheckFailed(wrong)
     return result.settings
-
-
-def _layers(file: str | None, profile: str | None) -> tuple[list[Tree], list[Finding]]:
-    if file is None:
-        return [], [unknown_profile(profile, "whorl.yaml", {}, Location("whorl.yaml"))] if profile else []
-    document = read(file, os.environ)
-    layers, findings = framework_layers(document, profile)
-    return layers, [*document.findings, *findings]

@@ -53,20 +53,20 @@ def load(
     short = isinstance(document.tree.value, list)
     name = _default_name(document.file)
     spec, own, findings = read_short(document, name, variables) if short else read_full(document, name)
-    framework, unsound = _framework(document.file, profile or variables.get(PROFILE_VARIABLE), config, variables)
+    file = os.fspath(config) if config is not None else find_config(document.file)
+    framework, unsound = framework_of(file, document.file, profile or variables.get(PROFILE_VARIABLE), variables)
     given = [set_layer(assignment, variables) for assignment in overrides]
     result = effective([*framework, own, *(layer.tree for layer in given)], SHORT_KEYS if short else ())
     found = [*document.findings, *findings, *unsound, *(f for layer in given for f in layer.findings), *result.findings]
     return Loaded(spec, result.settings, tuple(result.origins), document, tuple(found))
 
 
-def _framework(
-    pipeline: str, profile: str | None, config: str | os.PathLike[str] | None, variables: Mapping[str, str]
+def framework_of(
+    file: str | None, asking: str, profile: str | None, variables: Mapping[str, str]
 ) -> tuple[list[Tree], list[Finding]]:
-    file = os.fspath(config) if config is not None else find_config(pipeline)
+    """The layers of a whorl.yaml, and what is wrong in it; without one, a profile is what is wrong, where `asking` stands."""
     if file is None:
-        at = Location(pipeline)
-        return [], [unknown_profile(profile, "whorl.yaml", {}, at)] if profile else []
+        return [], [unknown_profile(profile, "whorl.yaml", {}, Location(asking))] if profile else []
     document = read(file, variables)
     layers, findings = framework_layers(document, profile)
     return layers, [*document.findings, *findings]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from whorl.config.spec import KafkaSource
@@ -89,7 +89,9 @@ def _survey_component(plan: Plan, component: Component, ground: Ground, registra
     if component.host is Host.QUERY:
         lps = max(counts, default=plan.settings.partitions)
     else:
-        lps = entry.layout.lps if entry else lps_of(plan, component, counts)
+        lps = (
+            entry.layout.lps if entry else logical_partitions(counts, plan.settings.max_tasks, plan.cogroups(component))
+        )
     ground.lps[component.id] = lps
     for topic in component.published.values():
         _want(ground, TopicWanted(topic, lps, {**_COMPACTED, "delete.retention.ms": _DAY}))
@@ -102,12 +104,6 @@ def _survey_component(plan: Plan, component: Component, ground: Ground, registra
             keep = {"retention.ms": _HOUR} if output.kind is OutputKind.VIEW else {}
             count = _sorted_count(plan, output, ground) if output.sorted else lps
             _want(ground, TopicWanted(output.topic, count, {**_INTERNAL, **keep}))
-
-
-def lps_of(plan: Plan, component: Component, counts: Iterable[int]) -> int:
-    """A stream and the table it looks into have their keys in the same logical partitions."""
-    cogroup = plan.settings.cogroup or bool(component.tables)
-    return logical_partitions(counts, plan.settings.max_tasks, cogroup)
 
 
 def _sorted_count(plan: Plan, output: Output, ground: Ground) -> int:

@@ -84,10 +84,9 @@ def _task_lines(plan: Plan, component: Component) -> Iterator[tuple[str, str]]:
 
 def _state(plan: Plan, component: Component) -> str:
     by = [f"{id} by {', '.join(key) or 'the key of records'}" for id, key in component.kept.items()]
-    cogrouped = plan.settings.cogroup or component.tables
     rule = (
         "highest common factor of the topics' partition counts"
-        if cogrouped
+        if plan.cogroups(component)
         else "largest partition count of its topics"
     )
     most = f", at most {plan.settings.max_tasks}" if plan.settings.max_tasks else ""

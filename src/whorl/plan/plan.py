@@ -220,6 +220,11 @@ class Plan:
     def outputs(self) -> list[Output]:
         return [output for component in self.components for output in component.outputs]
 
+    def cogroups(self, component: Component) -> bool:
+        """Whether a key of several of its topics is in one logical partition: as the setting says; a stream and the table it looks into
+        always are together."""
+        return self.settings.cogroup or bool(component.tables)
+
     def on(self, host: Host) -> list[Component]:
         return [component for component in self.components if component.host is host]
 

@@ -53,8 +53,12 @@ def decode_lp(value: bytes) -> tuple[dict[Place, int], dict[str, Any]]:
 
 def read_positions(clients: Clients, topic: str, lps: Iterable[int]) -> dict[Place, int]:
     """Committed source positions of these lps."""
-    latest = read_lps(clients, topic, lps)
-    return {place: offset for value in latest.values() for place, offset in decode_positions(value).items()}
+    return positions_in(read_lps(clients, topic, lps))
+
+
+def positions_in(stored: Mapping[int, bytes]) -> dict[Place, int]:
+    """Of the `_lp` records of several lps."""
+    return {place: offset for value in stored.values() for place, offset in decode_positions(value).items()}
 
 
 def read_lps(clients: Clients, topic: str, lps: Iterable[int]) -> dict[int, bytes]:

@@ -20,7 +20,7 @@ from whorl.kafka.transactions import Transactions
 from whorl.plan import naming
 from whorl.state.partition import LP_KEY
 from whorl.tasks.assignment import GENERATED
-from whorl.tasks.changelog import by_lp, decode_lp, encode_lp, read_lps
+from whorl.tasks.changelog import by_lp, decode_lp, encode_lp, positions_in, read_lps
 from whorl.tasks.control import Status, StatusReader
 from whorl.tasks.layout import Layout, Place
 from whorl.tasks.register import Holder, Register, Registration
@@ -125,7 +125,7 @@ class Driver:
     def _seed(self, wanted: list[Wanted]) -> None:
         # Read before the transaction: a long changelog must not outlast it.
         stored = [read_lps(self._clients, self._changelog(want), range(self._layout(want).lps)) for want in wanted]
-        seeds = [(want, had, want.first(_positions(had))) for want, had in zip(wanted, stored, strict=True)]
+        seeds = [(want, had, want.first(positions_in(had))) for want, had in zip(wanted, stored, strict=True)]
 
         def seed(transactions: Transactions) -> None:
             for want, had, new in seeds:
@@ -153,7 +153,3 @@ class Driver:
             consumer = self._clients.consumer(**{"group.id": want.group})
             transactions.send_offsets(offsets, consumer.consumer_group_metadata())
             consumer.close()
-
-
-def _positions(stored: Mapping[int, bytes]) -> dict[Place, int]:
-    return {place: at for value in stored.values() for place, at in decode_lp(value)[0].items()}

@@ -166,8 +166,9 @@ class Run:
         generated = {generated_topic(i): i.source for i in component.inputs if i.source and is_generated(i)}
         self._input_of = {topic: i.id for i in component.inputs for topic in task.assignment.topics[i.id]}
         self._inlet = Inlet(task.clients, component.group, positions, generated)
-        timed = [(lp, i) for lp in task.assignment.layout.lps_of(task.number) for i in component.inputs if i.watermark]
-        self._silence = Silence({(lp, i.id): i.watermark.idle for lp, i in timed if i.watermark}, task.clock)
+        lps = task.assignment.layout.lps_of(task.number)
+        patience = {(lp, i.id): i.watermark.idle for lp in lps for i in component.inputs if i.watermark}
+        self._silence = Silence(patience, task.clock)
         self._tables = {topic for input in component.tables for topic in task.assignment.topics[input.id]}
         self._unread = {place for place in positions if place[0] in self._tables}
         """Of tables: what must be read to its end before any stream is."""

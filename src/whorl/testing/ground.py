@@ -94,9 +94,7 @@ def survey(plan: Plan, broker: MemoryBroker, partitions: int, tasks: int) -> Gro
         }
         counts |= {name: len(topic.logs) for name, topic in broker.topics().items()}
         read = [counts[topic] for names in topics[component.id].values() for topic in names]
-        lps[component.id] = logical_partitions(
-            read, plan.settings.max_tasks, plan.settings.cogroup or bool(component.tables)
-        )
+        lps[component.id] = logical_partitions(read, plan.settings.max_tasks, plan.cogroups(component))
         for topic in component.published.values():
             _make(broker, topic, lps[component.id])
         for output in component.outputs:
