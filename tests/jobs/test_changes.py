@@ -12,7 +12,8 @@ from whorl.graph.check import checked
 from whorl.jobs.changes import Label, changes
 from whorl.plan.plan import Host, Plan
 from whorl.plan.planner import make_plan
-from whorl.tasks.register import Registration
+from whorl.tasks.layout import Layout
+from whorl.tasks.register import ComponentEntry, Registration
 
 BEFORE = """
 name: changing
@@ -40,7 +41,9 @@ def plan_of(folder: Path, text: str) -> Plan:
 def registered(plan: Plan) -> Registration:
     registration = Registration.new(plan.pipeline)
     for component in plan.on(Host.TASKS):
-        registration = registration.with_layout(component.id, 1, 4, ("in",), component.kept)
+        registration = registration.with_layout(
+            component.id, ComponentEntry(Layout(0, 1, 4), (), ("in",), component.kept)
+        )
     return Registration.decode(registration.encode())
 
 

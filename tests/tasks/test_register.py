@@ -40,9 +40,12 @@ def test_a_registration_reads_as_it_was_written():
 
 
 def test_layouts_stay_open_until_they_are_fenced():
-    one = Registration.new("p").with_layout("a", 2, 4, ("in",))
+    def wanted(tasks: int) -> ComponentEntry:
+        return ComponentEntry(Layout(0, tasks, 4), (), ("in",))
+
+    one = Registration.new("p").with_layout("a", wanted(2))
     assert (one.components["a"].layout, one.components["a"].open) == (Layout(1, 2, 4), ())
-    three = one.with_layout("a", 3, 4, ("in",)).with_layout("a", 1, 4, ("in",))
+    three = one.with_layout("a", wanted(3)).with_layout("a", wanted(1))
     assert three.components["a"].open == ((1, 2), (2, 3))
     assert three.fenced().components["a"] == ComponentEntry(Layout(3, 1, 4), (), ("in",))
 

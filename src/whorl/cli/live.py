@@ -187,10 +187,12 @@ def rows_table(title: str, rows: list[dict[str, Any]], limit: int) -> Table:
 
 
 def summary(job: Job, seconds: float) -> str:
-    views = job.watch.components.values()
+    stretches = (*job.earlier, job)
+    views = [view for each in stretches for view in each.watch.components.values()]
+    queries = [query for each in stretches for query in each.queries.jobs.values()]
     read, written, dead = (sum(view.total(name) for view in views) for name in ("read", "written", "dead"))
-    read += sum(query.figures.read for query in job.queries.jobs.values())
-    written += sum(query.written for query in job.queries.jobs.values())
-    dead += sum(query.batches.dead for query in job.queries.jobs.values())
+    read += sum(query.figures.read for query in queries)
+    written += sum(query.written for query in queries)
+    dead += sum(query.batches.dead for query in queries)
     dead_letters = f", {dead:,.0f} to '{job.plan.dead_letter}'" if dead else ""
     return f"{job.plan.pipeline}: read {read:,.0f}, written {written:,.0f}{dead_letters} in {seconds:.1f} s"

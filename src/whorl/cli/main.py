@@ -26,6 +26,11 @@ VERBS = {
     "produce": "Write records to a topic.",
     "consume": "Read records of a topic.",
     "dead": "List and replay records that failed.",
+    "savepoint": "Save a pipeline's state and positions, whether it runs or not.",
+    "savepoints": "List and delete savepoints.",
+    "resume": "Run a pipeline from a savepoint.",
+    "rescale": "Change how many tasks or logical partitions a pipeline has.",
+    "stop": "Stop a pipeline that runs, with a savepoint.",
     "state": "Show what operators keep by key, whether the pipeline runs or not.",
     "doctor": "Look at Java, jars, broker and memory, and say what to mend.",
 }

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 PipelineFile = Annotated[Path, typer.Argument(metavar="FILE", help="The pipeline file.", show_default=False)]
+Of = Annotated[str, typer.Argument(metavar="FILE|NAME", help="Pipeline file or pipeline name.", show_default=False)]
 Profile = Annotated[
     str | None,
     typer.Option(

@@ -10,7 +10,7 @@ from typing import Annotated
 import orjson
 import typer
 
-from whorl.cli.options import BrokerOption, Config, Profile, Sets
+from whorl.cli.options import BrokerOption, Config, Of, Profile, Sets
 from whorl.cli.piped import piped
 from whorl.cli.shown import as_text
 from whorl.cli.table import count, table
@@ -32,7 +32,6 @@ class Format(StrEnum):
     JSON = "json"
 
 
-Of = Annotated[str, typer.Argument(metavar="FILE|NAME", help="Pipeline file or pipeline name.", show_default=False)]
 Operator = Annotated[str, typer.Argument(metavar="OPERATOR", help="The operator's id.", show_default=False)]
 Formatted = Annotated[Format, typer.Option("--format", help="A table, or a line of JSON for each.")]
 _WIDEST = 80

@@ -100,6 +100,11 @@ class Settings(Options):
         min_length=1,
         description="folder of the checkpoints of queries; any URL of a Hadoop file system",
     )
+    savepoints: str = Field(
+        default=".whorl/savepoints",
+        min_length=1,
+        description="folder of savepoints; any URL of a Hadoop file system",
+    )
     state_partitions: int | None = Field(
         default=None,
         ge=1,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from whorl.errors import Finding
 from whorl.plan.plan import Component, Host, Plan
 from whorl.tasks.register import ComponentEntry, Registration
 
@@ -38,6 +39,15 @@ def changes(plan: Plan, registration: Registration | None) -> Iterator[Change]:
     for id in planned:
         if id not in registration.components:
             yield Change(Label.SAFE, f"component '{id}' is new, and starts as its sources say")
+
+
+def losses(plan: Plan, registration: Registration | None, accepted: Collection[str]) -> list[Finding]:
+    """State belongs to operators by id, inside their component: what is not taken up again would be lost in silence."""
+    return [
+        Finding("state-lost", change.what, change.hint)
+        for change in changes(plan, registration)
+        if change.operator and change.label is Label.LOSES and change.operator not in accepted
+    ]
 
 
 def _gone(id: str, entry: ComponentEntry) -> Change:

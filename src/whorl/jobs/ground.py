@@ -5,27 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from whorl.config.settings import Settings
 from whorl.config.spec import KafkaSource
 from whorl.errors import Finding
-from whorl.kafka.topics import Cluster, TopicWanted
+from whorl.kafka.topics import COMPACTED, INTERNAL, Cluster, TopicWanted
 from whorl.plan import naming
 from whorl.plan.plan import Component, Host, Input, Output, OutputKind, Plan
 from whorl.tasks.assignment import generated_topic
-from whorl.tasks.changelog import DELETIONS_KEPT
 from whorl.tasks.generated import partitions
 from whorl.tasks.layout import logical_partitions
 from whorl.tasks.register import Registration
 
-_INTERNAL = {"retention.ms": "-1", "max.message.bytes": str(8 << 20)}
 _HOUR = str(3600 * 1000)
 _DAY = str(24 * 3600 * 1000)
-_TEN_MINUTES = str(10 * 60 * 1000)
-_COMPACTED = {
-    "cleanup.policy": "compact",
-    "segment.bytes": str(64 << 20),
-    "segment.ms": _TEN_MINUTES,
-    "delete.retention.ms": _TEN_MINUTES,  # of transaction markers too, of which every commit leaves one
-}
 
 
 @dataclass
@@ -47,7 +39,7 @@ def survey(plan: Plan, cluster: Cluster, registration: Registration | None) -> G
     ground = Ground(partitions=cluster.partition_counts())
     for name, config in own_topics(plan.pipeline).items():
         _want(ground, TopicWanted(name, 1, config))
-    _want(ground, TopicWanted(plan.dead_letter, plan.settings.partitions, _INTERNAL))
+    _want(ground, TopicWanted(plan.dead_letter, plan.settings.partitions, INTERNAL))
     for component in plan.components:
         _survey_component(plan, component, ground, registration)
     return ground
@@ -56,15 +48,16 @@ def survey(plan: Plan, cluster: Cluster, registration: Registration | None) -> G
 def own_topics(pipeline: str) -> Mapping[str, Mapping[str, str]]:
     """The topics that must be there before anything else is."""
     return {
-        naming.REGISTER: _COMPACTED,
+        naming.REGISTER: COMPACTED,
         naming.control_topic(pipeline): {"retention.ms": _DAY},
         naming.status_topic(pipeline): {"retention.ms": _HOUR, "segment.ms": _HOUR},
     }
 
 
-def kept(topic: str, partitions: int) -> TopicWanted:
-    """A topic of which the last record of each key is kept."""
-    return TopicWanted(topic, partitions, _COMPACTED)
+def make_own_topics(pipeline: str, cluster: Cluster, settings: Settings) -> None:
+    own, there = own_topics(pipeline), cluster.partition_counts()
+    missing = [TopicWanted(name, 1, config) for name, config in own.items() if name not in there]
+    cluster.create(missing, cluster.replication(settings.replication))
 
 
 def not_to_be_spread(component: Component, grown: Mapping[str, int], lps: int) -> Finding | None:
@@ -74,12 +67,6 @@ def not_to_be_spread(component: Component, grown: Mapping[str, int], lps: int) -
         return None
     message = f"topic '{wrong}' has {grown[wrong]} partitions now, but '{component.id}' keeps keys in {lps} logical partitions"
     return Finding("growth", message, f"give it a multiple of {lps} partitions, or start over with 'whorl run --fresh'")
-
-
-def changelog(plan: Plan, component: Component, uid: str, lps: int) -> TopicWanted:
-    """Where there is state, deletions stay long enough for local copies to learn of them."""
-    longer = {"delete.retention.ms": str(round(DELETIONS_KEPT * 1000))} if component.keeps_state else {}
-    return TopicWanted(naming.changelog_topic(plan.pipeline, uid, component.id), lps, {**_COMPACTED, **longer})
 
 
 def _survey_component(plan: Plan, component: Component, ground: Ground, registration: Registration | None) -> None:
@@ -94,7 +81,7 @@ def _survey_component(plan: Plan, component: Component, ground: Ground, registra
         )
     ground.lps[component.id] = lps
     for topic in component.published.values():
-        _want(ground, TopicWanted(topic, lps, {**_COMPACTED, "delete.retention.ms": _DAY}))
+        _want(ground, TopicWanted(topic, lps, {**COMPACTED, "delete.retention.ms": _DAY}))
     for output in component.outputs:
         if output.kind is OutputKind.FILE:
             continue
@@ -103,7 +90,7 @@ def _survey_component(plan: Plan, component: Component, ground: Ground, registra
         else:
             keep = {"retention.ms": _HOUR} if output.kind is OutputKind.VIEW else {}
             count = _sorted_count(plan, output, ground) if output.sorted else lps
-            _want(ground, TopicWanted(output.topic, count, {**_INTERNAL, **keep}))
+            _want(ground, TopicWanted(output.topic, count, {**INTERNAL, **keep}))
 
 
 def _sorted_count(plan: Plan, output: Output, ground: Ground) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from enum import Enum
 
 from pyspark import SparkContext
@@ -21,9 +21,10 @@ from whorl.jobs.ground import Ground, not_to_be_spread
 from whorl.jobs.queries import Queries
 from whorl.kafka.topics import Cluster
 from whorl.plan.plan import Component, Host, OutputKind
+from whorl.query.host import QueryState
 from whorl.spark.session import master_of
 from whorl.tasks.assignment import GENERATED, Assignment
-from whorl.tasks.control import Address, StatusReader, StatusWriter, Stop, send_order
+from whorl.tasks.control import Address, StatusReader, Stop, send_order
 from whorl.tasks.driver import Driver, Wanted
 from whorl.tasks.host import ComponentJob
 from whorl.tasks.layout import Layout
@@ -43,13 +44,22 @@ class State(Enum):
 
 class Job:
     def __init__(
-        self, context: SparkContext, queries: Queries, ground: Ground, limits: Mapping[str, int], driver: Driver
+        self,
+        context: SparkContext,
+        queries: Queries,
+        ground: Ground,
+        limits: Mapping[str, int],
+        driver: Driver,
+        earlier: tuple[Job, ...] = (),
     ) -> None:
+        """`earlier`: stretches of the same run."""
         self.plan, self.ground, self.queries = queries.plan, ground, queries
+        self.earlier = earlier
         self.state = State.CREATED
         self.error: WhorlError | None = None
         self.watch = Watch(self.plan.settings.restart)
         self.jobs: dict[str, ComponentJob] = {}
+        self._pausing = False
         self._growing: set[str] = set()
         """Components that stop to take up new partitions."""
         self._context = context
@@ -64,8 +74,7 @@ class Job:
         self._clients = clients = cluster.clients
         news = StatusReader(clients, self.plan.pipeline, self._driver.registration.uid, news_from)
         self._news = self._opened.enter_context(closing(news))
-        self._writer = StatusWriter(clients, self.plan.pipeline)
-        self._beat_at = self._stop_by = 0.0
+        self._stop_by = 0.0
         self._survey_at, self._trim_at = time.monotonic() + _SURVEY_EVERY, time.monotonic() + _TRIM_EVERY
         self._lay_out([component.id for component in self.plan.on(Host.TASKS)])
         if not until_caught_up:  # else each starts when all before it is done
@@ -98,8 +107,7 @@ class Job:
     # -- while it runs ----------------------------------------------------------------------------------------------------------------
 
     def look(self, timeout: float) -> None:
-        """Takes in the news, sends the driver's heartbeat, acts on what is wrong."""
-        self._beat()
+        """Takes in the news, acts on what is wrong."""
         for skip in self.watch.take(self._news.read(timeout)):
             for id in self.jobs:
                 send_order(self._clients, self._address(id), skip)
@@ -111,16 +119,12 @@ class Job:
             )
         self._replace_hung()
         self.queries.look()
+        if self._pausing:
+            self._stop_queries_at_rest()
         self._look_at_topics()
         if self.watch.failure():
             self.stop()  # the error itself comes with the end of the Spark job
         self._take_ends()
-
-    def _beat(self) -> None:
-        now = time.monotonic()
-        if now >= self._beat_at:
-            self._writer.write(self._driver.heartbeat())
-            self._beat_at = now + self.plan.settings.heartbeat
 
     def _replace_hung(self) -> None:
         if self.state is not State.RUNNING:
@@ -207,7 +211,39 @@ class Job:
         self._stop_by = time.monotonic() + self.plan.settings.stop_timeout
         for id in self.jobs:
             send_order(self._clients, self._address(id), Stop())
-        self.queries.stop()
+        if not self._pausing:
+            self.queries.stop()
+
+    def pause(self) -> None:
+        """As `stop`, but queries first read what other components have written for them, so that nothing is on its way to one."""
+        if self.state is State.RUNNING:
+            self._pausing = True
+            self.stop()
+
+    def _stop_queries_at_rest(self) -> None:
+        """Those before which all has ended and been read; a failure ends the wait."""
+        for component in self.plan.on(Host.QUERY):
+            query = self.queries.jobs[component.id]
+            if not query.is_stopping and (self.error or self._has_read_all(component)):
+                query.stop()
+        if not all(query.is_stopping for query in self.queries.jobs.values()):
+            self._stop_by = time.monotonic() + self.plan.settings.stop_timeout
+
+    def _has_read_all(self, component: Component) -> bool:
+        if not all(self._has_ended(before) for before in self.plan.upstream(component)):
+            return False
+        topics = self.plan.edges_into(component)
+        try:
+            ends = self._cluster.latest((topic, p) for topic in topics for p in range(self.ground.partitions[topic]))
+        except Unavailable:
+            return False
+        read = self.queries.jobs[component.id].read_up_to(topics)
+        return all(read.get(place, 0) >= end for place, end in ends.items())
+
+    def _has_ended(self, component: Component) -> bool:
+        if component.id in self.jobs:
+            return self.jobs[component.id].wait(0)
+        return self.queries.jobs[component.id].state is QueryState.ENDED
 
     def _cancel(self) -> None:
         self._stop_by = float("inf")
@@ -221,10 +257,6 @@ class Job:
 
     def close(self) -> None:
         self._opened.close()
-        if not isinstance(self.error, Superseded):
-            with suppress(Unavailable):  # without a broker: the next start sees that the process is gone
-                self._cluster.brokers()
-                self._driver.release()
 
     def headlines(self) -> list[str]:
         """What was made for it, what Spark calls it, and where Spark shows it."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from whorl.config.spec import KafkaSource
 from whorl.errors import Finding
-from whorl.jobs.changes import Label, changes
+from whorl.jobs.changes import losses
 from whorl.jobs.ground import Ground, not_to_be_spread
 from whorl.kafka.clients import KafkaClients
 from whorl.kafka.partitioner import partition_of
@@ -45,8 +45,9 @@ class Flight:
 
 def preflight(flight: Flight) -> list[Finding]:
     findings = list(flight.ground.findings)
-    for check in (_version, _transaction_timeout, _manifest, _state):
+    for check in (_version, _transaction_timeout, _manifest):
         findings += check(flight)
+    findings += losses(flight.plan, flight.registration, flight.accept_loss)
     if not findings:
         for component in flight.plan.on(Host.TASKS):
             findings += _offsets(flight, component)
@@ -99,13 +100,6 @@ def _manifest(flight: Flight) -> Iterator[Finding]:
             yield Finding(
                 "manifest", f"pipeline '{name}' has the ledger '{topic}' of a query that this file does not have", hint
             )
-
-
-def _state(flight: Flight) -> Iterator[Finding]:
-    """State belongs to operators by id, inside their component: what is not taken up again would be lost in silence."""
-    for change in changes(flight.plan, flight.registration):
-        if change.operator and change.label is Label.LOSES and change.operator not in flight.accept_loss:
-            yield Finding("state-lost", change.what, change.hint)
 
 
 def _growth(flight: Flight, component: Component) -> Iterator[Finding]:

@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from whorl.config.loader import Loaded
-from whorl.errors import PreflightFailed
+from whorl.errors import PreflightFailed, Superseded, WhorlError, WorldError
 from whorl.graph.check import checked
 from whorl.jobs.address import clients_of
 from whorl.jobs.begin import first_positions
-from whorl.jobs.bundle import bundle_user_code, bundle_whorl
 from whorl.jobs.ends import CatchUp
-from whorl.jobs.ground import Ground, changelog, kept, own_topics, survey
+from whorl.jobs.ground import Ground, make_own_topics, survey
+from whorl.jobs.hold import Hold
+from whorl.jobs.interlude import Interlude
 from whorl.jobs.job import Job, State
 from whorl.jobs.preflight import Flight, preflight
 from whorl.jobs.queries import Queries, places_of
-from whorl.jvm.jars import CONNECTOR, resolve
-from whorl.kafka.topics import Cluster, TopicWanted
+from whorl.jobs.session import session_options, stop
+from whorl.kafka.topics import Cluster
 from whorl.plan import naming
-from whorl.plan.plan import Delivery, Host, Output, OutputKind, Plan
+from whorl.plan.plan import Host, Output, OutputKind, Plan
 from whorl.plan.planner import make_plan
-from whorl.query.ledger import PARTITIONS, Ledger
-from whorl.query.pins import session_settings
+from whorl.query.ledger import Ledger, wanted_ledger
 from whorl.sinks.view import ViewReader
-from whorl.spark.session import SessionOptions, check_slots, open_session, slots_needed
-from whorl.tasks.driver import Driver, Wanted, refuse_second
-from whorl.tasks.register import Registration, read_registration
+from whorl.spark.session import SessionOptions, check_slots, open_session
+from whorl.tasks.changelog import wanted_changelog
+from whorl.tasks.control import Rescale, Savepoint
+from whorl.tasks.driver import Wanted, refuse_second
+from whorl.tasks.register import QueryEntry, Registration, read_registration
 
 _DEFAULT_LIMIT = 1048588
 
@@ -57,41 +62,168 @@ def plan_of(loaded: Loaded) -> Plan:
 
 
 def run(loaded: Loaded, options: RunOptions, show: Show, wants_to_stop: Callable[[], bool] = lambda: False) -> Job:
-    """Runs a pipeline in the foreground until it is stopped, has caught up or fails; raises what made it fail."""
+    """Runs a pipeline in the foreground until it is stopped, has caught up or fails; raises what made it fail.
+
+    It works in stretches: an order that needs the pipeline at rest ends one, is carried out, and the next begins."""
     plan = plan_of(loaded)
-    clients = clients_of(plan.settings)
-    cluster = Cluster(clients)
+    cluster = Cluster(clients_of(plan.settings))
     with tempfile.TemporaryDirectory(prefix="whorl-") as folder, ThreadPoolExecutor(1) as aside:
         ground = _prepare(plan, cluster, options)
-        wanted = _wanted(plan, ground, cluster, options)
-        session_options = _session_options(plan, loaded, ground, wanted, Path(folder), options)
-        opening = aside.submit(open_session, session_options)  # takes seconds, and needs nothing of what follows
+        run = _Run(loaded, plan, cluster, options, show, wants_to_stop, Path(folder))
+        opening = aside.submit(
+            open_session, run.session_options(ground)
+        )  # takes seconds, and needs nothing of what follows
         try:
-            driver = Driver(clients, plan.pipeline)
+            hold = Hold(cluster, plan.pipeline, plan.settings.heartbeat)
             if options.fresh:
-                _fence_queries(plan, ground, cluster, driver.registration.uid)
-                driver.start_over()
-            _make_topics(plan, ground, cluster, driver.registration)
+                _fence_queries(plan, ground, cluster, hold.driver.registration.uid)
+                hold.driver.start_over()
         finally:
             session = opening.result()
+        with hold:
+            return run.whole(session, hold, ground)
+
+
+@dataclass
+class _Run:
+    loaded: Loaded
+    plan: Plan
+    cluster: Cluster
+    options: RunOptions
+    show: Show
+    wants_to_stop: Callable[[], bool]
+    folder: Path
+
+    def whole(self, session: SparkSession, hold: Hold, ground: Ground) -> Job:
+        earlier: tuple[Job, ...] = ()
         try:
-            check_slots(session, session_options.slots)
-            limits = _limits(plan, cluster)
-            queries = Queries(plan, cluster, ground, places_of(loaded))
-            queries.prepare(session, driver.registration.uid, limits, options.until_caught_up, options.accept_repeat)
-            job = Job(session.sparkContext, queries, ground, limits, driver)
-            return _await(job, wanted, cluster, options, show, wants_to_stop)
+            while True:
+                job, order = self._stretch(session, hold, ground, earlier)
+                if order is None:
+                    return job
+                self._carry_out(order, session, hold)
+                if isinstance(order, Savepoint) and order.stop:
+                    return job
+                earlier = (*earlier, job)
+                ground = survey(self.plan, self.cluster, hold.driver.registration)
+                session = self._large_enough(session, ground, hold)
         finally:
-            with suppress(Exception):  # a JVM that was killed cannot be stopped, and has said so already
-                session.stop()
+            stop(session)
+
+    def session_options(self, ground: Ground, rescaled: int = 0) -> SessionOptions:
+        wanted = self._wanted(ground, rescaled)
+        return session_options(self.plan, self.loaded, ground, wanted, self.folder, self.options.verbose)
+
+    def _stretch(
+        self, session: SparkSession, hold: Hold, ground: Ground, earlier: tuple[Job, ...]
+    ) -> tuple[Job, Savepoint | Rescale | None]:
+        """Work until it ends, or until an order needs it at rest."""
+        plan, cluster, driver = self.plan, self.cluster, hold.driver
+        wanted = self._wanted(ground, driver.registration.tasks)
+        check_slots(session, self.session_options(ground, driver.registration.tasks).slots)
+        _make_topics(plan, ground, cluster, driver.registration)
+        driver.note(**_known(self.loaded, plan))
+        limits = _limits(plan, cluster)
+        queries = Queries(plan, cluster, ground, places_of(self.loaded))
+        options = self.options
+        queries.prepare(session, driver.registration.uid, limits, options.until_caught_up, options.accept_repeat)
+        job = Job(session.sparkContext, queries, ground, limits, driver, earlier)
+        try:
+            return job, self._await(job, wanted, hold)
+        finally:
+            job.close()
+
+    def _await(self, job: Job, wanted: dict[str, Wanted], hold: Hold) -> Savepoint | Rescale | None:
+        cluster, order = self.cluster, None
+        views = [output for output in job.plan.outputs if output.kind is OutputKind.VIEW]
+        view = ViewReader(cluster.clients, views, _view_ends(cluster, job, views)) if views else None
+        catch_up = CatchUp(cluster, job) if self.options.until_caught_up else None
+        job.start(cluster, wanted, _news_end(cluster, job.plan), self.options.until_caught_up)
+        while not job.is_over:
+            job.look(0.05 if view else 0.1)
+            order = order or self._order(hold, job)
+            if order is not None:
+                job.pause()
+            if self.wants_to_stop() or (catch_up and job.state is State.RUNNING and catch_up.reached()):
+                job.stop()
+            self.show(job, view.read(0.05) if view else {})
+        ends = _view_ends(cluster, job, views) if view else {}
+        while view and not view.has_reached(ends):
+            self.show(job, view.read(0.1))
+        if job.error is not None:
+            if order is not None:
+                hold.answer(order.id, {}, job.error)
+            raise job.error
+        return order
+
+    def _order(self, hold: Hold, job: Job) -> Savepoint | Rescale | None:
+        order = hold.order()
+        if isinstance(order, Savepoint | Rescale):
+            if job.queries.jobs and self.options.until_caught_up:
+                hint = "wait for its end, or run it without --until-caught-up"
+                reason = WorldError("a query that runs until it has caught up cannot pause", hint=hint, code="order")
+                hold.answer(order.id, {}, reason)
+                return None
+            return order
+        if order is not None:
+            job.stop()
+        return None
+
+    def _carry_out(self, order: Savepoint | Rescale, session: SparkSession, hold: Hold) -> None:
+        """What is against it is told to who asked; the pipeline goes on as it was."""
+        try:
+            done = Interlude(session, self.cluster, hold.driver, self.plan.settings).carry_out(order)
+        except Superseded:
+            raise
+        except Exception as error:
+            hold.answer(order.id, {}, error if isinstance(error, WhorlError) else _unforeseen(error))
+        else:
+            hold.answer(order.id, done)
+
+    def _large_enough(self, session: SparkSession, ground: Ground, hold: Hold) -> SparkSession:
+        """Spark's slots are counted when it starts."""
+        options = self.session_options(ground, hold.driver.registration.tasks)
+        if session.sparkContext.defaultParallelism >= options.slots:
+            return session
+        stop(session)
+        return open_session(options)
+
+    def _wanted(self, ground: Ground, rescaled: int) -> dict[str, Wanted]:
+        wanted = {}
+        for component in self.plan.on(Host.TASKS):
+            lps, read = ground.lps[component.id], ground.read_by(component)
+            wanted[component.id] = Wanted(
+                component=component.id,
+                group=component.group,
+                tasks=min(lps, rescaled or self.plan.settings.tasks or os.cpu_count() or 1),
+                lps=lps,
+                places=tuple((topic, p) for topic, count in read.items() for p in range(count)),
+                first=partial(first_positions, self.cluster, component, ground, self.options.accept_gap),
+                kept=component.kept,
+                edges=self.plan.edges_into(component),
+            )
+        return wanted
+
+
+def _known(loaded: Loaded, plan: Plan) -> dict[str, Any]:
+    """What the register is to know of it besides layouts."""
+    queries = {
+        component.id: QueryEntry(plan.edges_into(component), component.group) for component in plan.on(Host.QUERY)
+    }
+    file = Path(loaded.spec.file).resolve()
+    return {"queries": queries, "file": str(file), "fingerprint": hashlib.sha256(file.read_bytes()).hexdigest()}
+
+
+def _unforeseen(error: Exception) -> WorldError:
+    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return WorldError(
+        first[:300], hint="nothing was changed; the output of 'whorl run --verbose' says more", code="spark"
+    )
 
 
 def _prepare(plan: Plan, cluster: Cluster, options: RunOptions) -> Ground:
     """Looks before it leaps: the register is read and the cluster surveyed; findings end it here."""
-    own = own_topics(plan.pipeline)
-    there = cluster.partition_counts()
-    replication = _replication(plan, cluster)
-    cluster.create([TopicWanted(name, 1, config) for name, config in own.items() if name not in there], replication)
+    make_own_topics(plan.pipeline, cluster, plan.settings)
     registration = read_registration(cluster.clients, plan.pipeline)
     refuse_second(cluster.clients, registration, plan.settings, _news_end(cluster, plan))
     known = None if options.fresh else registration
@@ -108,65 +240,15 @@ def _news_end(cluster: Cluster, plan: Plan) -> int:
     return cluster.latest([place])[place]
 
 
-def _replication(plan: Plan, cluster: Cluster) -> int:
-    return plan.settings.replication or min(3, cluster.brokers())
-
-
 def _make_topics(plan: Plan, ground: Ground, cluster: Cluster, registration: Registration) -> None:
+    name, uid = plan.pipeline, registration.uid
     changelogs = [
-        changelog(plan, component, registration.uid, ground.lps[component.id]) for component in plan.on(Host.TASKS)
+        wanted_changelog(naming.changelog_topic(name, uid, each.id), ground.lps[each.id], each.keeps_state)
+        for each in plan.on(Host.TASKS)
     ]
-    ledgers = [
-        kept(naming.ledger_topic(plan.pipeline, registration.uid, component.id), PARTITIONS)
-        for component in plan.on(Host.QUERY)
-    ]
+    ledgers = [wanted_ledger(naming.ledger_topic(name, uid, each.id)) for each in plan.on(Host.QUERY)]
     new = [topic for topic in (*changelogs, *ledgers) if topic.name not in ground.partitions]
-    cluster.create([*ground.missing, *new], _replication(plan, cluster))
-
-
-def _wanted(plan: Plan, ground: Ground, cluster: Cluster, options: RunOptions) -> dict[str, Wanted]:
-    wanted = {}
-    for component in plan.on(Host.TASKS):
-        lps = ground.lps[component.id]
-        places = tuple((topic, p) for topic, count in ground.read_by(component).items() for p in range(count))
-        first = partial(first_positions, cluster, component, ground, options.accept_gap)
-        tasks = min(lps, plan.settings.tasks or os.cpu_count() or 1)
-        wanted[component.id] = Wanted(component.id, component.group, tasks, lps, places, first, component.kept)
-    return wanted
-
-
-def _session_options(
-    plan: Plan, loaded: Loaded, ground: Ground, wanted: dict[str, Wanted], folder: Path, options: RunOptions
-) -> SessionOptions:
-    settings = plan.settings
-    local = settings.master.startswith("local")
-    bundles = [
-        bundle_user_code(Path(loaded.spec.file).resolve().parent, folder),
-        None if local else bundle_whorl(folder),
-    ]
-    return SessionOptions(
-        name=f"whorl {plan.pipeline}",
-        master=settings.master,
-        slots=slots_needed(sum(want.tasks for want in wanted.values()) + _query_slots(plan, ground)),
-        settings={**_query_settings(plan), **settings.spark},
-        py_files=(*(str(path) for path in bundles if path), *settings.py_files),
-        archives=tuple(settings.archives),
-        verbose=options.verbose,
-    )
-
-
-def _query_slots(plan: Plan, ground: Ground) -> int:
-    """A batch takes what cores there are; in real-time mode every partition that is read has a task of its own, all the time."""
-    queries = plan.on(Host.QUERY)
-    at_once = [component for component in queries if component.delivery is Delivery.REALTIME]
-    partitions = sum(sum(ground.read_by(component).values()) * len(component.outputs) for component in at_once)
-    return partitions + (os.cpu_count() or 1) * (len(queries) > len(at_once))
-
-
-def _query_settings(plan: Plan) -> dict[str, str]:
-    if not plan.on(Host.QUERY):
-        return {}
-    return {**session_settings(), "spark.jars": ",".join(str(path) for path in resolve(CONNECTOR))}
+    cluster.create([*ground.missing, *new], cluster.replication(plan.settings.replication))
 
 
 def _fence_queries(plan: Plan, ground: Ground, cluster: Cluster, uid: str) -> None:
@@ -181,34 +263,6 @@ def _limits(plan: Plan, cluster: Cluster) -> dict[str, int]:
     written = {plan.dead_letter, *(output.topic for output in plan.outputs if output.topic)}
     configs = cluster.topic_config(written)
     return {topic: int(config.get("max.message.bytes", _DEFAULT_LIMIT)) for topic, config in configs.items()}
-
-
-def _await(
-    job: Job,
-    wanted: dict[str, Wanted],
-    cluster: Cluster,
-    options: RunOptions,
-    show: Show,
-    wants_to_stop: Callable[[], bool],
-) -> Job:
-    views = [output for output in job.plan.outputs if output.kind is OutputKind.VIEW]
-    view = ViewReader(cluster.clients, views, _view_ends(cluster, job, views)) if views else None
-    catch_up = CatchUp(cluster, job) if options.until_caught_up else None
-    try:
-        job.start(cluster, wanted, _news_end(cluster, job.plan), options.until_caught_up)
-        while not job.is_over:
-            job.look(0.05 if view else 0.1)
-            if wants_to_stop() or (catch_up and job.state is State.RUNNING and catch_up.reached()):
-                job.stop()
-            show(job, view.read(0.05) if view else {})
-        ends = _view_ends(cluster, job, views) if view else {}
-        while view and not view.has_reached(ends):
-            show(job, view.read(0.1))
-    finally:
-        job.close()
-    if job.error is not None:
-        raise job.error
-    return job
 
 
 def _view_ends(cluster: Cluster, job: Job, views: list[Output]) -> dict[tuple[str, int], int]:

@@ -17,6 +17,15 @@ from whorl.kafka.clients import KafkaClients, made
 Place = tuple[str, int]
 """A topic and a partition."""
 T = TypeVar("T")
+_TEN_MINUTES = str(10 * 60 * 1000)
+INTERNAL = {"retention.ms": "-1", "max.message.bytes": str(8 << 20)}
+"""Of topics between components."""
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.bytes": str(64 << 20),
+    "segment.ms": _TEN_MINUTES,
+    "delete.retention.ms": _TEN_MINUTES,  # of transaction markers too, of which every commit leaves one
+}
 _TIMEOUT = 15.0
 _PAUSE = 0.1
 _NOT_READY = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR)
@@ -47,6 +56,10 @@ class Cluster:
 
     def brokers(self) -> int:
         return len(self._call(lambda: self._admin.list_topics(timeout=_TIMEOUT)).brokers)
+
+    def replication(self, wanted: int | None) -> int:
+        """Of topics that are made here."""
+        return wanted or min(3, self.brokers())
 
     def create(self, topics: Iterable[TopicWanted], replication: int) -> None:
         """Makes those that do not exist; one that exists meanwhile is fine."""

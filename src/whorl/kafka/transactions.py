@@ -46,10 +46,11 @@ class Transactions:
             self._insist("begin_transaction", self.producer.begin_transaction)
             self.open = True
 
-    def produce(self, topic: str, value: bytes | None, key: bytes | None, partition: int) -> None:
+    def produce(self, *record: Any) -> None:
+        """Topic, value, key, partition, and more as the producer takes it."""
         while True:
             try:
-                self.producer.produce(topic, value, key, partition)
+                self.producer.produce(*record)
                 return
             except BufferError:
                 self.poll(0.1)

@@ -220,6 +220,11 @@ class Plan:
     def outputs(self) -> list[Output]:
         return [output for component in self.components for output in component.outputs]
 
+    def edges_into(self, component: Component) -> tuple[str, ...]:
+        """The topics that it reads and other components write."""
+        edges = {output.topic for output in self.outputs if output.kind is OutputKind.EDGE}
+        return tuple(input.topic for input in component.inputs if input.topic in edges)
+
     def cogroups(self, component: Component) -> bool:
         """Whether a key of several of its topics is in one logical partition: as the setting says; a stream and the table it looks into
         always are together."""

@@ -6,7 +6,7 @@ knows what was written, and a checkpoint that is older, or gone, would write it 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from whorl.errors import WorldError
 from whorl.plan import naming
+from whorl.spark.folder import Folder
 
 VERSION = 1
 MANIFEST = "whorl.json"
@@ -68,84 +69,84 @@ class Progress:
 
 class Checkpoint:
     def __init__(self, session: SparkSession, root: str, pipeline: str, uid: str, component: str) -> None:
-        context: Any = session.sparkContext
-        hadoop = context._jvm.org.apache.hadoop.fs
-        self._conf = context._jsc.hadoopConfiguration()
-        self._Path = hadoop.Path
-        folder = f"{root.rstrip('/')}/{naming.slug(pipeline)}-{uid}/{naming.slug(component)}"
-        try:
-            self._fs = self._Path(folder).getFileSystem(self._conf)
-            self._path = self._fs.makeQualified(self._Path(folder))
-            self._context = hadoop.FileContext.getFileContext(self._path.toUri(), self._conf)
-        except Exception as error:
-            reason = str(error).strip().splitlines()[-1]
-            hint = "set 'checkpoints' to a folder, or to a URL whose file system Spark has"
-            raise WorldError(
-                f"checkpoints cannot be kept in '{root}': {reason}", hint=hint, code="checkpoint"
-            ) from error
-        self._read = context._jvm.org.apache.commons.io.IOUtils.toByteArray
-        self._overwrite = context._gateway.new_array(hadoop.Options.Rename, 1)
-        self._overwrite[0] = hadoop.Options.Rename.OVERWRITE
+        self._session = session
+        self.folder = Folder(session, f"{self.root(root, pipeline, uid)}/{naming.slug(component)}", "checkpoints")
+
+    @staticmethod
+    def root(checkpoints: str, pipeline: str, uid: str) -> str:
+        """The folder of all checkpoints of a pipeline in one of its lives."""
+        return f"{checkpoints.rstrip('/')}/{naming.slug(pipeline)}-{uid}"
 
     @property
     def settings(self) -> dict[str, str]:
         """How Spark is to write its logs here. Its own choice starts programs of the operating system for every file in a local folder, some
         80 ms in each batch; this one looks and renames, as that one does there."""
-        return {_MANAGER: _BY_FILE_SYSTEM} if str(self._fs.getScheme()) == "file" else {}
+        return {_MANAGER: _BY_FILE_SYSTEM} if self.folder.is_local else {}
 
     @property
     def path(self) -> str:
-        return str(self._path.toString())
+        return self.folder.path
 
     def manifest(self) -> Manifest | None:
-        data = self._file(MANIFEST)
+        data = self.folder.read(MANIFEST)
         return None if data is None else Manifest.decode(data)
 
     def write(self, manifest: Manifest) -> None:
-        """By a rename, so that a manifest is whole or not there."""
-        part = self._Path(self._path, f".{MANIFEST}.part")
-        stream = self._fs.create(part, True)
-        try:
-            stream.write(bytearray(manifest.encode()))
-        finally:
-            stream.close()
-        self._context.rename(part, self._Path(self._path, MANIFEST), self._overwrite)
+        self.folder.write(MANIFEST, manifest.encode())
 
     def progress(self) -> Progress:
-        return Progress(self._last("offsets"), self._last("commits"))
+        return Progress(_last_batch(self.folder.names("offsets")), _last_batch(self.folder.names("commits")))
 
     def positions(self, batch: int, topics: Mapping[str, Collection[str]]) -> dict[str, dict[str, dict[str, int]]]:
         """Where a batch ends, by input; `topics`: those that each input reads. Spark's order of them is that of its plan."""
-        data = self._file(f"offsets/{batch}")
+        data = self.folder.read(f"offsets/{batch}")
         lines = [orjson.loads(line) for line in data.decode().splitlines()[2:] if line not in ("", "-")] if data else []
         logged = [offsets for offsets in lines if offsets and _are_positions(offsets)]
         return {id: offsets for id, names in topics.items() for offsets in logged if set(offsets) <= set(names)}
 
+    def read_up_to(self, topics: Collection[str]) -> dict[tuple[str, int], int]:
+        """How far these topics are read by batches that are done."""
+        manifest, data = self.manifest(), self.folder.read(f"offsets/{self.progress().committed}")
+        logged = [orjson.loads(line) for line in data.decode().splitlines()[2:] if line.startswith("{")] if data else []
+        starts = manifest.starts.values() if manifest else ()
+        return {
+            (topic, int(partition)): at
+            for positions in (*starts, *filter(_are_positions, logged))
+            for topic, of in positions.items()
+            if topic in topics
+            for partition, at in of.items()
+        }
+
+    def move(self, to: Mapping[tuple[str, int], int]) -> None:
+        """The next batch reads on from there."""
+        nested: dict[str, dict[str, int]] = {}
+        for (topic, partition), at in to.items():
+            nested.setdefault(topic, {})[str(partition)] = at
+        manifest, name = self.manifest(), f"offsets/{self.progress().committed}"
+        if not nested or manifest is None:
+            return
+        starts = {id: {**old, **{t: nested[t] for t in old if t in nested}} for id, old in manifest.starts.items()}
+        self.write(replace(manifest, starts=starts))
+        if (data := self.folder.read(name)) is not None:
+            self.folder.write(name, "\n".join(_moved(line, nested) for line in data.decode().split("\n")).encode())
+
     def in_folder(self, path: str) -> int:
         """The last batch that Spark's file sink has noted in a folder; -1: none."""
-        folder = self._Path(self._Path(path), "_spark_metadata")
-        return _last_batch(folder.getFileSystem(self._conf), folder)
-
-    def _last(self, log: str) -> int:
-        return _last_batch(self._fs, self._Path(self._path, log))
-
-    def _file(self, name: str) -> bytes | None:
-        path = self._Path(self._path, name)
-        if not self._fs.exists(path):
-            return None
-        stream = self._fs.open(path)
-        try:
-            return bytes(self._read(stream))
-        finally:
-            stream.close()
+        return _last_batch(Folder(self._session, path, "path").names("_spark_metadata"))
 
 
-def _last_batch(fs: Any, folder: Any) -> int:
+def _last_batch(names: Iterable[str]) -> int:
     """The highest number among the files of one of Spark's logs."""
-    if not fs.exists(folder):
-        return -1
-    names = (str(status.getPath().getName()).removesuffix(".compact") for status in fs.listStatus(folder))
-    return max((int(name) for name in names if name.isdecimal()), default=-1)
+    numbers = (name.removesuffix(".compact") for name in names)
+    return max((int(number) for number in numbers if number.isdecimal()), default=-1)
+
+
+def _moved(line: str, to: Positions) -> str:
+    """A line of Spark's log of offsets."""
+    offsets = orjson.loads(line) if line.startswith("{") else None
+    if not offsets or not _are_positions(offsets) or not set(offsets) & set(to):
+        return line
+    return orjson.dumps({topic: to.get(topic, of) for topic, of in offsets.items()}).decode()
 
 
 def _are_positions(offsets: Any) -> bool:

@@ -11,7 +11,7 @@ PREPARED -> RUNNING -> ENDED            stopped, or nothing left to read (`until
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
@@ -217,6 +217,14 @@ class QueryJob:
             self._again_at = now + delay(restart, len(self._failures) - 1)
 
     # -- the end ----------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping
+
+    def read_up_to(self, topics: Collection[str]) -> dict[tuple[str, int], int]:
+        """How far batches that are done have read these topics."""
+        return self._checkpoint.read_up_to(topics)
 
     def stop(self) -> None:
         """Graceful: the batch under way is finished, the next one does not begin."""

@@ -22,6 +22,7 @@ import orjson
 from whorl.errors import Superseded, Unavailable, WorldError
 from whorl.kafka.clients import Clients
 from whorl.kafka.reading import read_to_end
+from whorl.kafka.topics import COMPACTED, TopicWanted
 from whorl.kafka.transactions import Aborted, Transactions
 from whorl.plan import naming
 
@@ -30,6 +31,10 @@ PARTITIONS = 3
 VERSION = 1
 RUN_KEY = b"run"
 _ATTEMPTS = 5
+
+
+def wanted_ledger(topic: str) -> TopicWanted:
+    return TopicWanted(topic, PARTITIONS, COMPACTED)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from confluent_kafka import TopicPartition
 from whorl.errors import WorldError
 from whorl.kafka.clients import Clients
 from whorl.kafka.reading import read_on
+from whorl.kafka.topics import COMPACTED, TopicWanted
 from whorl.state.partition import LP_KEY
 from whorl.tasks.layout import Layout, Place
 
@@ -22,6 +23,12 @@ VERSION = 1
 DELETIONS_KEPT = 6 * 3600.0
 """Seconds for which a changelog that holds state shows that a key was deleted. A copy that is older may have missed it."""
 _BACK, _FURTHER = 64, 16
+
+
+def wanted_changelog(topic: str, lps: int, keeps_state: bool) -> TopicWanted:
+    """Where there is state, deletions stay long enough for local copies to learn of them."""
+    longer = {"delete.retention.ms": str(round(DELETIONS_KEPT * 1000))} if keeps_state else {}
+    return TopicWanted(topic, lps, {**COMPACTED, **longer})
 
 
 def encode_positions(positions: Mapping[Place, int]) -> bytes:

@@ -23,7 +23,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Address:
-    """Whom an order is for: every task of one layout of a component."""
+    """Whom an order is for: every task of one layout of a component; or a driver, by the id that it holds the pipeline with."""
 
     pipeline: str
     uid: str
@@ -46,8 +46,29 @@ class Skip:
     operator: str
 
 
-Order = Stop | Skip
-_ORDERS: dict[str, type[Stop] | type[Skip]] = {"stop": Stop, "skip": Skip}
+@dataclass(frozen=True)
+class Savepoint:
+    """To a driver: take a savepoint, then go on, or stop."""
+
+    id: str
+    name: str
+    stop: bool = False
+
+
+@dataclass(frozen=True)
+class Rescale:
+    """To a driver: go on with so many tasks in each component, or so many logical partitions in these; 0: as it is."""
+
+    id: str
+    tasks: int = 0
+    partitions: int = 0
+    components: tuple[str, ...] = ()
+
+
+Order = Stop | Skip | Savepoint | Rescale
+_ORDERS: dict[str, type[Order]] = {"stop": Stop, "skip": Skip, "savepoint": Savepoint, "rescale": Rescale}
+DRIVER, ANSWER = "(driver)", "(answer)"
+"""In place of a component: an order for the driver or news of it; and what became of such an order."""
 
 
 @dataclass(frozen=True)
@@ -123,9 +144,9 @@ class StatusWriter:
 
 
 class StatusReader:
-    """All news of a pipeline from now on."""
+    """All news of a pipeline from now on; of one life, if it is named."""
 
-    def __init__(self, clients: Clients, pipeline: str, uid: str, since: int) -> None:
+    def __init__(self, clients: Clients, pipeline: str, uid: str | None, since: int) -> None:
         self._uid = uid
         self._consumer = clients.consumer(**{"auto.offset.reset": "earliest"})
         self._consumer.assign([TopicPartition(naming.status_topic(pipeline), 0, since)])
@@ -134,7 +155,7 @@ class StatusReader:
         for message in self._consumer.consume(500, timeout):
             if message.error() is None:
                 status = Status(**orjson.loads(message.value()))
-                if status.uid == self._uid:
+                if self._uid in (None, status.uid):
                     yield status
 
     def close(self) -> None:

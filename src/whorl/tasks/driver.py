@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from confluent_kafka import TopicPartition
 
@@ -21,14 +22,13 @@ from whorl.plan import naming
 from whorl.state.partition import LP_KEY
 from whorl.tasks.assignment import GENERATED
 from whorl.tasks.changelog import by_lp, decode_lp, encode_lp, positions_in, read_lps
-from whorl.tasks.control import Status, StatusReader
+from whorl.tasks.control import ANSWER, DRIVER, Address, Status, StatusReader
 from whorl.tasks.layout import Layout, Place
-from whorl.tasks.register import Holder, Register, Registration
-from whorl.tasks.watch import DRIVER
+from whorl.tasks.register import Also, ComponentEntry, Holder, Register, Registration
 
 FirstPositions = Callable[[Mapping[Place, int]], Mapping[Place, int]]
 """From the positions a component has to those it must get: of places without one, or whose records are gone."""
-_BEATS_OF_A_LIVING_HOLDER = 3.5
+BEATS_OF_A_LIVING_HOLDER = 3.5
 
 
 @dataclass(frozen=True)
@@ -43,28 +43,40 @@ class Wanted:
     first: FirstPositions
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Operators with state, and by which columns."""
+    edges: tuple[str, ...] = ()
+    """Topics that other components of the pipeline write."""
 
     @property
-    def topics(self) -> tuple[str, ...]:
-        return tuple(sorted({topic for topic, _ in self.places}))
+    def entry(self) -> ComponentEntry:
+        """As the register has it; the layout is what that says next."""
+        topics = tuple(sorted({topic for topic, _ in self.places}))
+        return ComponentEntry(Layout(0, self.tasks, self.lps), (), topics, self.kept, self.edges, self.group)
 
 
-def refuse_second(clients: Clients, registration: Registration | None, settings: Settings, end: int) -> None:
-    """Raises where the pipeline's holder is alive: its process is there, or its heartbeat comes."""
+def living_holder(clients: Clients, registration: Registration | None, heartbeat: float, end: int) -> Holder | None:
+    """Who holds the pipeline, if his heartbeat comes. `end`: of the status topic, now."""
     holder = registration.holder if registration else None
     if registration is None or holder is None or holder.is_gone():
-        return
-    reader = StatusReader(clients, registration.pipeline, registration.uid, end)
-    until = time.monotonic() + settings.heartbeat * _BEATS_OF_A_LIVING_HOLDER
+        return None
+    reader = StatusReader(clients, registration.pipeline, None, end)
+    until = time.monotonic() + heartbeat * BEATS_OF_A_LIVING_HOLDER
     try:
         while time.monotonic() < until:
             if any(status.component == DRIVER and status.error == holder.id for status in reader.read(0.2)):
-                hint = "stop that one first, or give this pipeline another 'name'"
-                raise Superseded(
-                    f"pipeline '{registration.pipeline}' runs already: {holder}", hint=hint, code="already-running"
-                )
+                return holder
     finally:
         reader.close()
+    return None
+
+
+def refuse_second(clients: Clients, registration: Registration | None, settings: Settings, end: int) -> None:
+    """Raises where the pipeline's holder is alive."""
+    holder = living_holder(clients, registration, settings.heartbeat, end)
+    if registration is not None and holder is not None:
+        hint = "stop that one first, or give this pipeline another 'name'"
+        raise Superseded(
+            f"pipeline '{registration.pipeline}' runs already: {holder}", hint=hint, code="already-running"
+        )
 
 
 class Driver:
@@ -77,21 +89,34 @@ class Driver:
         self.registration = replace(self._register.read() or Registration.new(pipeline), holder=self.holder)
 
     def start_over(self) -> None:
-        """A new uid: positions and internal topics of the old one are left behind. As ever its tasks are fenced only once the register
-        holds a higher layout, so that one that comes back late sees that its time is over."""
-        old = self.registration
-        for component, entry in old.components.items():
-            old = old.with_layout(component, entry.layout.tasks, entry.layout.lps, entry.topics, entry.kept)
-        if old.components:
-            self._register.write(old)
-            self._fence(old)
-        self.registration = replace(Registration.new(old.pipeline), holder=self.holder)
+        """A new uid: positions and internal topics of the old one are left behind."""
+        self.fence()
+        self.registration = replace(Registration.new(self.registration.pipeline), holder=self.holder)
+
+    def fence(self) -> None:
+        """No task can write any more, so that what the changelogs hold is final. As ever tasks are fenced only once the register holds a
+        higher layout, so that one that comes back late sees that its time is over."""
+        if self.registration.components:
+            self.registration = self.registration.laid_out_again()
+            self._register.write(self.registration)
+            self._fence(self.registration)
+            self.registration = self.registration.fenced()
+
+    def note(self, **known: Any) -> None:
+        """What else the register is to know of the pipeline; it is written with the next layout."""
+        self.registration = replace(self.registration, **known)
+
+    def adopt(self, registration: Registration, also: Also) -> None:
+        """Goes on as another life of the pipeline, from what `also` writes in the same transaction."""
+        registration = replace(registration, holder=self.holder)
+        self._register.write(registration, also)
+        self.registration = registration
 
     def lay_out(self, wanted: list[Wanted]) -> dict[str, Layout]:
         """1. The next layout of these components, in force and alone when this returns."""
         registration = self.registration
         for want in wanted:
-            registration = registration.with_layout(want.component, want.tasks, want.lps, want.topics, want.kept)
+            registration = registration.with_layout(want.component, want.entry)
         self._register.write(registration)
         self._fence(registration)
         self.registration = registration.fenced()
@@ -105,6 +130,16 @@ class Driver:
     def heartbeat(self) -> Status:
         uid, holder = self.registration.uid, self.holder
         return Status(uid, DRIVER, 0, 0, 0, holder.host, holder.pid, "driver", time.time(), {}, error=holder.id)
+
+    def answer(self, order: str, figures: Mapping[str, Any], error: str = "") -> Status:
+        """What became of an order."""
+        told, holder = {**figures, "order": order}, self.holder
+        uid = self.registration.uid
+        return Status(uid, ANSWER, 0, 0, 0, holder.host, holder.pid, "driver", time.time(), told, error=error)
+
+    @property
+    def address(self) -> Address:
+        return address_of(self.registration.pipeline, self.holder)
 
     def _fence(self, registration: Registration) -> None:
         layouts = [
@@ -148,8 +183,18 @@ class Driver:
         for lp, positions in by_lp(layout, new).items():
             had, times = decode_lp(stored[lp]) if lp in stored else ({}, {})
             transactions.produce(topic, encode_lp({**had, **positions}, times), LP_KEY, lp)
-        offsets = [TopicPartition(*place, at) for place, at in new.items() if not place[0].startswith(GENERATED)]
-        if offsets:
-            consumer = self._clients.consumer(**{"group.id": want.group})
-            transactions.send_offsets(offsets, consumer.consumer_group_metadata())
-            consumer.close()
+        mirror(self._clients, want.group, new, transactions)
+
+
+def address_of(pipeline: str, holder: Holder) -> Address:
+    """Where a driver takes orders."""
+    return Address(pipeline, holder.id, DRIVER, 0)
+
+
+def mirror(clients: Clients, group: str, positions: Mapping[Place, int], transactions: Transactions) -> None:
+    """As a consumer group's offsets, for tools."""
+    offsets = [TopicPartition(*place, at) for place, at in positions.items() if not place[0].startswith(GENERATED)]
+    if offsets:
+        consumer = clients.consumer(**{"group.id": group})
+        transactions.send_offsets(offsets, consumer.consumer_group_metadata())
+        consumer.close()

@@ -70,6 +70,17 @@ class ComponentEntry:
     """What it reads."""
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Its operators with state, and the columns by which they keep it (none: the key of records)."""
+    edges: tuple[str, ...] = ()
+    """Those of its topics that other components of the pipeline write."""
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class QueryEntry:
+    """A component whose positions and state are in Spark's checkpoint."""
+
+    edges: tuple[str, ...] = ()
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,25 +89,31 @@ class Registration:
     uid: str
     holder: Holder | None
     components: Mapping[str, ComponentEntry] = field(default_factory=dict)
+    queries: Mapping[str, QueryEntry] = field(default_factory=dict)
+    tasks: int = 0
+    """Of each component, as `whorl rescale` was told; 0: as the settings say."""
+    file: str = ""
+    """The pipeline file of the last start, and a hash of what it said."""
+    fingerprint: str = ""
 
     @classmethod
     def new(cls, pipeline: str) -> Registration:
         return cls(pipeline, uuid.uuid4().hex[:12], None)
 
-    def with_layout(
-        self,
-        component: str,
-        tasks: int,
-        lps: int,
-        topics: tuple[str, ...],
-        kept: Mapping[str, tuple[str, ...]] | None = None,
-    ) -> Registration:
-        """The next layout of a component; earlier ones stay open until they are fenced."""
+    def with_layout(self, component: str, wanted: ComponentEntry) -> Registration:
+        """A component as it is wanted, under its next number; earlier layouts stay open until they are fenced."""
         old = self.components.get(component)
         number = old.layout.number + 1 if old else 1
         still_open = (*old.open, (old.layout.number, old.layout.tasks)) if old else ()
-        entry = ComponentEntry(Layout(number, tasks, lps), still_open, topics, kept or {})
+        entry = replace(wanted, layout=replace(wanted.layout, number=number), open=still_open)
         return replace(self, components={**self.components, component: entry})
+
+    def laid_out_again(self) -> Registration:
+        """The next layout of every component, as it was."""
+        registration = self
+        for id, entry in self.components.items():
+            registration = registration.with_layout(id, entry)
+        return registration
 
     def fenced(self) -> Registration:
         return replace(self, components={id: replace(entry, open=()) for id, entry in self.components.items()})
@@ -108,14 +125,21 @@ class Registration:
     def decode(cls, value: bytes) -> Registration:
         fields: dict[str, Any] = orjson.loads(value)
         holder = fields["holder"]
-        components = {id: _entry(entry) for id, entry in fields["components"].items()}
-        return cls(fields["pipeline"], fields["uid"], Holder(**holder) if holder else None, components)
+        components = {id: component_entry(entry) for id, entry in fields["components"].items()}
+        queries = {id: query_entry(entry) for id, entry in fields.get("queries", {}).items()}
+        last = {name: fields[name] for name in ("tasks", "file", "fingerprint") if name in fields}
+        return cls(fields["pipeline"], fields["uid"], Holder(**holder) if holder else None, components, queries, **last)
 
 
-def _entry(fields: dict[str, Any]) -> ComponentEntry:
+def component_entry(fields: Mapping[str, Any]) -> ComponentEntry:
     still_open = tuple((number, tasks) for number, tasks in fields["open"])
     kept = {operator: tuple(key) for operator, key in fields.get("kept", {}).items()}
-    return ComponentEntry(Layout(**fields["layout"]), still_open, tuple(fields["topics"]), kept)
+    layout, topics, edges = Layout(**fields["layout"]), tuple(fields["topics"]), tuple(fields.get("edges", ()))
+    return ComponentEntry(layout, still_open, topics, kept, edges, fields.get("group", ""))
+
+
+def query_entry(fields: Mapping[str, Any]) -> QueryEntry:
+    return QueryEntry(tuple(fields["edges"]), fields["group"])
 
 
 def read_registration(clients: Clients, pipeline: str) -> Registration | None:

@@ -11,10 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from whorl.config.settings import Restart
-from whorl.tasks.control import Skip, Status
+from whorl.tasks.control import DRIVER, Skip, Status
 from whorl.tasks.layout import Place
 
-DRIVER = "(driver)"
 _SILENT_BEATS = 10
 _FIRST_WORD_BEATS = 90
 

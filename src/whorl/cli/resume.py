@@ -1,0 +1,81 @@
+"""`whorl resume`: a pipeline as a savepoint has it, running in the foreground."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from whorl.cli.foreground import run_in_foreground
+from whorl.cli.options import BrokerOption, Config, Profile, Sets
+from whorl.config.framework import framework_settings
+from whorl.config.loader import Loaded, load
+from whorl.errors import PreflightFailed, UsageError
+from whorl.jobs.changes import losses
+from whorl.jobs.resume import resume_from
+from whorl.jobs.runner import RunOptions, plan_of
+from whorl.jobs.session import session_aside
+from whorl.savepoints.catalog import Catalog
+from whorl.savepoints.manifest import Manifest
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(epilog="Example: whorl resume orders/before-the-upgrade")
+def resume(
+    savepoint: Annotated[str, typer.Argument(help="PIPELINE/NAME, or its folder.", show_default=False)],
+    file: Annotated[
+        Path | None, typer.Option(help="The pipeline file; else the one it was taken of.", show_default=False)
+    ] = None,
+    until_caught_up: Annotated[bool, typer.Option(help="End when all that is there now has been processed.")] = False,
+    accept_loss: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OPERATOR", help="Leave behind what this operator has kept; may be repeated."),
+    ] = None,
+    verbose: Annotated[bool, typer.Option(help="Show Spark's warnings and whole stack traces.")] = False,
+    broker: BrokerOption = None,
+    profile: Profile = None,
+    set_: Sets = None,
+    config: Config = None,
+) -> None:
+    """Run a pipeline from a savepoint: state and positions are what they were then."""
+    given = [*(set_ or []), *([f"broker={broker}"] if broker else [])]
+    accepted = frozenset(accept_loss or ())
+    settings = (
+        load(file, profile=profile, overrides=given, config=config).settings
+        if file
+        else framework_settings(profile, config)
+    )
+    with session_aside(settings, "resume") as session:
+        folder, manifest = Catalog(session, settings.savepoints).find(savepoint)
+        loaded = load(_file(file, manifest, folder.path), profile=profile, overrides=given, config=config)
+        _check(loaded, manifest, accepted)
+        typer.echo(_before(manifest))
+        resume_from(session, loaded.settings, folder, manifest)
+    run_in_foreground(loaded, RunOptions(until_caught_up=until_caught_up, verbose=verbose, accept_loss=accepted))
+
+
+def _file(given: Path | None, manifest: Manifest, where: str) -> Path:
+    file = given or Path(manifest.file)
+    if not file.is_file():
+        raise UsageError(f"the pipeline file '{file}' of savepoint '{where}' is gone", hint="give one with --file")
+    return file
+
+
+def _check(loaded: Loaded, manifest: Manifest, accepted: frozenset[str]) -> None:
+    plan = plan_of(loaded)
+    if plan.pipeline != manifest.pipeline:
+        what = f"the savepoint is of pipeline '{manifest.pipeline}', '{loaded.spec.file}' is '{plan.pipeline}'"
+        raise UsageError(what, hint="give the file of that pipeline with --file")
+    if findings := losses(plan, manifest.registration, accepted):
+        raise PreflightFailed(findings)
+
+
+def _before(manifest: Manifest) -> str:
+    taken = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(manifest.taken))
+    return (
+        f"resuming '{manifest.pipeline}' as it was at {taken}: {manifest.entries:,} entries of state\n"
+        "what it has written since then is written again, and what it has kept since then is gone"
+    )

@@ -1,0 +1,92 @@
+"""An order to a pipeline, wherever it runs: its driver is asked and answers; where none lives, the order is carried out here."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from whorl.config.settings import Settings
+from whorl.errors import WorldError
+from whorl.jobs.hold import Hold
+from whorl.jobs.interlude import Interlude
+from whorl.jobs.session import session_aside
+from whorl.kafka.topics import Cluster
+from whorl.plan import naming
+from whorl.tasks.control import ANSWER, DRIVER, Rescale, Savepoint, Status, StatusReader, Stop, send_order
+from whorl.tasks.driver import BEATS_OF_A_LIVING_HOLDER, address_of, living_holder
+from whorl.tasks.register import Holder, Registration, read_registration
+
+_MISSED = 10 * BEATS_OF_A_LIVING_HOLDER
+"""Heartbeats after which a driver that was asked counts as gone: Spark may keep it busy."""
+
+
+class Pipeline:
+    """One that has run, by its name."""
+
+    def __init__(self, cluster: Cluster, name: str, settings: Settings) -> None:
+        self.cluster, self.name, self.settings = cluster, name, settings
+        self.registration = registered(cluster, name)
+
+    def holder(self) -> Holder | None:
+        return living_holder(self.cluster.clients, self.registration, self.settings.heartbeat, self._news_end())
+
+    def tell(self, order: Savepoint | Rescale) -> dict[str, Any]:
+        """What was done; raises what was against it."""
+        holder = self.holder()
+        if holder is not None:
+            return self._ask(holder, order)
+        with (
+            session_aside(self.settings, self.name) as session,
+            Hold(self.cluster, self.name, self.settings.heartbeat) as hold,
+        ):
+            return Interlude(session, self.cluster, hold.driver, self.settings).carry_out(order)
+
+    def stop(self) -> bool:
+        """Asks for a graceful stop, and awaits it; False where nothing runs."""
+        holder = self.holder()
+        if holder is None:
+            return False
+        send_order(self.cluster.clients, address_of(self.name, holder), Stop())
+        until = time.monotonic() + self.settings.stop_timeout * 2
+        while (now := read_registration(self.cluster.clients, self.name)) and now.holder == holder:
+            if holder.is_gone():
+                return True
+            if time.monotonic() > until:
+                raise WorldError(f"{holder} does not stop", hint="its output says why", code="stop-timeout")
+            time.sleep(0.2)
+        return True
+
+    def _ask(self, holder: Holder, order: Savepoint | Rescale) -> dict[str, Any]:
+        reader = StatusReader(self.cluster.clients, self.name, None, self._news_end())
+        send_order(self.cluster.clients, address_of(self.name, holder), order)
+        beat_at = time.monotonic()
+        try:
+            while time.monotonic() - beat_at < self.settings.heartbeat * _MISSED and not holder.is_gone():
+                for news in reader.read(0.2):
+                    if news.component == DRIVER and news.error == holder.id:
+                        beat_at = time.monotonic()
+                    if news.component == ANSWER and news.figures.get("order") == order.id:
+                        return _answered(news)
+        finally:
+            reader.close()
+        hint = "start it again: it goes on from its last commit, and this order is forgotten"
+        raise WorldError(f"{holder} ended before it answered", hint=hint, code="no-answer")
+
+    def _news_end(self) -> int:
+        place = (naming.status_topic(self.name), 0)
+        return self.cluster.latest([place])[place]
+
+
+def registered(cluster: Cluster, name: str) -> Registration:
+    there = naming.REGISTER in cluster.partition_counts()
+    registration = read_registration(cluster.clients, name) if there else None
+    if registration is None:
+        hint = "it is registered at its first start; give its name or its file, and the broker that it runs on"
+        raise WorldError(f"no pipeline '{name}' has run on this broker", hint=hint, code="state-pipeline")
+    return registration
+
+
+def _answered(news: Status) -> dict[str, Any]:
+    if news.error:
+        raise WorldError(news.error, hint=news.figures["hint"], code=news.figures["code"])
+    return news.figures

@@ -1,0 +1,129 @@
+"""What is done to a pipeline while nothing of it runs: between two stretches of a run, or by a verb of the command line.
+
+All of it gives back what it did, in words and numbers for who asked.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from whorl.config.settings import Settings
+from whorl.errors import WorldError
+from whorl.kafka.topics import Cluster
+from whorl.plan import naming
+from whorl.savepoints.catalog import Catalog
+from whorl.savepoints.former import in_savepoint, in_this_life
+from whorl.savepoints.life import NewLife
+from whorl.savepoints.manifest import Manifest
+from whorl.savepoints.save import Save
+from whorl.spark.folder import Folder
+from whorl.tasks.changelog import read_positions
+from whorl.tasks.control import Order, Rescale, Savepoint
+from whorl.tasks.driver import Driver
+from whorl.tasks.register import Registration
+
+
+@dataclass(frozen=True)
+class Interlude:
+    session: SparkSession
+    cluster: Cluster
+    driver: Driver
+    settings: Settings
+
+    def carry_out(self, order: Order) -> dict[str, Any]:
+        started = time.monotonic()
+        self.driver.fence()
+        match order:
+            case Savepoint(name=name):
+                done = self._save(name)
+            case Rescale(tasks=tasks, partitions=partitions, components=components):
+                done = self._rescale(tasks, partitions, components)
+            case _:
+                raise WorldError(f"a driver does not take the order {order}", code="order")
+        return {**done, "seconds": round(time.monotonic() - started, 3)}
+
+    def _save(self, name: str) -> dict[str, Any]:
+        catalog = Catalog(self.session, self.settings.savepoints)
+        save = Save(self.session, self.cluster, self.driver.registration, self.settings.checkpoints)
+        manifest = save.into(catalog, name)
+        return {
+            "name": name,
+            "folder": catalog.find(f"{naming.slug(manifest.pipeline)}/{name}")[0].path,
+            **told(manifest),
+        }
+
+    def _rescale(self, tasks: int, partitions: int, components: tuple[str, ...]) -> dict[str, Any]:
+        before = self.driver.registration
+        if tasks:
+            self.driver.note(tasks=tasks)
+        entries = 0
+        if wanted := partitions_wanted(self.cluster, before, partitions, components):
+            former = in_this_life(self.session, self.cluster, self.driver.registration, self.settings.checkpoints)
+            entries = sum(former.components[id].tally.entries for id in wanted)
+            self._new_life().begin(former, wanted)
+        return {"components": scales(before, wanted, tasks), "entries": entries}
+
+    def resume(self, folder: Folder, manifest: Manifest) -> None:
+        """From now on the pipeline is what the savepoint says."""
+        self.driver.fence()
+        replication = self.cluster.replication(self.settings.replication)
+        self._new_life().begin(in_savepoint(self.session, self.cluster, folder, manifest, replication), {})
+
+    def _new_life(self) -> NewLife:
+        replication = self.cluster.replication(self.settings.replication)
+        return NewLife(self.session, self.cluster, self.driver, self.settings.checkpoints, replication)
+
+
+def told(manifest: Manifest) -> dict[str, Any]:
+    """A savepoint in numbers."""
+    records = sum(edge.records for edge in manifest.edges.values())
+    components = len(manifest.components) + len(manifest.queries)
+    return {"components": components, "entries": manifest.entries, "records": records, "bytes": manifest.size}
+
+
+def scales(before: Registration, partitions: Mapping[str, int], tasks: int) -> dict[str, dict[str, list[int]]]:
+    """Of each component the numbers of tasks and of logical partitions, as they were and as they will be."""
+    wanted: dict[str, dict[str, list[int]]] = {}
+    for id, entry in before.components.items():
+        lps = partitions.get(id, entry.layout.lps)
+        count = min(tasks or entry.layout.tasks, lps)
+        wanted[id] = {"tasks": [entry.layout.tasks, count], "partitions": [entry.layout.lps, lps]}
+    return wanted
+
+
+def partitions_wanted(
+    cluster: Cluster, registration: Registration, partitions: int, components: tuple[str, ...]
+) -> Mapping[str, int]:
+    """Components that get another number of logical partitions: those named, else all that keep state; raises where one cannot."""
+    if not partitions:
+        return {}
+    known = registration.components
+    if unknown := next((id for id in components if id not in known), None):
+        raise WorldError(
+            f"pipeline '{registration.pipeline}' has no component '{unknown}' in tasks",
+            hint=f"it has {', '.join(known) or 'none'}",
+            code="rescale",
+        )
+    chosen = components or tuple(id for id, entry in known.items() if entry.kept) or tuple(known)
+    for id in chosen:
+        _check_divides(cluster, registration, id, partitions)
+    return {id: partitions for id in chosen if known[id].layout.lps != partitions}
+
+
+def _check_divides(cluster: Cluster, registration: Registration, id: str, partitions: int) -> None:
+    topic = naming.changelog_topic(registration.pipeline, registration.uid, id)
+    positions = read_positions(cluster.clients, topic, range(registration.components[id].layout.lps))
+    for name, count in Counter(name for name, _ in positions).items():
+        if count % partitions:
+            possible = ", ".join(str(n) for n in range(1, count + 1) if count % n == 0)
+            raise WorldError(
+                f"'{id}' cannot have {partitions} logical partitions: '{name}' has {count} partitions",
+                hint=f"a divisor of {count}: {possible}",
+                code="rescale",
+            )
