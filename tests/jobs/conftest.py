@@ -16,8 +16,8 @@ def whorl_run(broker: Broker) -> Iterator[Callable[..., Running]]:
     """`whorl_run(file, *arguments)`; whatever it started is dead afterwards."""
     started: list[Running] = []
 
-    def start(file: Path, *arguments: str, env: dict[str, str] | None = None) -> Running:
-        started.append(Running(file, broker.address, *arguments, env=env))
+    def start(file: Path, *arguments: str, verb: str = "run", env: dict[str, str] | None = None) -> Running:
+        started.append(Running(file, broker.address, *arguments, verb=verb, env=env))
         return started[-1]
 
     yield start

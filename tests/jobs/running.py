@@ -60,11 +60,22 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-class Running:
-    """One `whorl run`."""
+def whorl(address: str, folder: Path, *arguments: str) -> str:
+    """A verb that ends by itself; gives its output."""
+    command = [sys.executable, "-m", "whorl", *arguments, "--broker", address]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=180)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
-    def __init__(self, file: Path, address: str, *arguments: str, env: dict[str, str] | None = None) -> None:
-        command = [sys.executable, "-m", "whorl", "run", str(file), "--broker", address, *arguments]
+
+class Running:
+    """One `whorl run`, or another verb that runs a pipeline in the foreground."""
+
+    def __init__(
+        self, file: Path, address: str, *arguments: str, verb: str = "run", env: dict[str, str] | None = None
+    ) -> None:
+        what = str(file) if verb == "run" else ""
+        command = [sys.executable, "-m", "whorl", verb, *filter(None, [what]), "--broker", address, *arguments]
         self.process = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
@@ -186,6 +197,20 @@ def grow(address: str, topic: str, partitions: int) -> None:
         future.result()
     last = partitions - 1
     eventually(lambda: admin.list_topics(topic, timeout=5).topics[topic].partitions.get(last), what="all partitions")
+
+
+def more(address: str, topic: str, running: Running) -> None:
+    """Returns when something was written to a topic since."""
+    cluster = Cluster(KafkaClients(address))
+
+    def end() -> int:
+        return sum(cluster.latest((topic, p) for p in range(cluster.partition_counts().get(topic, 0))).values())
+
+    before = end()
+    try:
+        eventually(lambda: end() > before, what="more rows")
+    except AssertionError:
+        raise AssertionError(f"nothing comes to '{topic}':\n{running.output}") from None
 
 
 def count_committed(address: str, topic: str) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from running import CLEAN, Feed, Running, count_committed, eventually, is_alive, judge
+from running import CLEAN, Feed, Running, eventually, is_alive, judge, more
 
 from whorl.broker import Broker
 from whorl.kafka.clients import KafkaClients
@@ -69,13 +69,13 @@ def test_kills(
         eventually((tmp_path / "crashed").exists)
     except AssertionError:
         raise AssertionError(f"no worker died between Kafka and its copy:\n{running.output}") from None
-    more(broker, rows, running)
+    more(broker.address, rows, running)
 
     left = [running.jvm, *running.workers()]
     os.kill(running.process.pid, signal.SIGKILL)
     eventually(lambda: not any(map(is_alive, left)), what="what the driver started ends")
     running = whorl_run(file)
-    more(broker, rows, running)
+    more(broker.address, rows, running)
     assert running.stop() == 0, running.output
 
     shutil.rmtree(tmp_path / "copies")
@@ -89,11 +89,6 @@ def test_kills(
     refused = whorl_run(renamed)
     assert refused.wait() == 3 and "component 'number'" in refused.output, refused.output
     assert Counter(row["key"] for row in written(broker, rings)) == dict.fromkeys(feed.counts, 1)
-
-
-def more(broker: Broker, topic: str, running: Running) -> None:
-    before = count_committed(broker.address, topic)
-    eventually(lambda: count_committed(broker.address, topic) > before, what=f"more rows; {running.output}")
 
 
 def written(broker: Broker, topic: str) -> Iterator[dict[str, object]]:

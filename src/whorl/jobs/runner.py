@@ -68,16 +68,16 @@ def run(loaded: Loaded, options: RunOptions, show: Show, wants_to_stop: Callable
     plan = plan_of(loaded)
     cluster = Cluster(clients_of(plan.settings))
     with tempfile.TemporaryDirectory(prefix="whorl-") as folder, ThreadPoolExecutor(1) as aside:
-        ground = _prepare(plan, cluster, options)
+        ground, known = _prepare(plan, cluster, options)
         run = _Run(loaded, plan, cluster, options, show, wants_to_stop, Path(folder))
-        opening = aside.submit(
-            open_session, run.session_options(ground)
-        )  # takes seconds, and needs nothing of what follows
+        needed = run.session_options(ground, known.tasks if known else 0)
+        opening = aside.submit(open_session, needed)  # takes seconds, and needs nothing of what follows
         try:
             hold = Hold(cluster, plan.pipeline, plan.settings.heartbeat)
             if options.fresh:
                 _fence_queries(plan, ground, cluster, hold.driver.registration.uid)
                 hold.driver.start_over()
+            _make_topics(plan, ground, cluster, hold.driver.registration)
         finally:
             session = opening.result()
         with hold:
@@ -106,11 +106,12 @@ class _Run:
                     return job
                 earlier = (*earlier, job)
                 ground = survey(self.plan, self.cluster, hold.driver.registration)
+                _make_topics(self.plan, ground, self.cluster, hold.driver.registration)
                 session = self._large_enough(session, ground, hold)
         finally:
             stop(session)
 
-    def session_options(self, ground: Ground, rescaled: int = 0) -> SessionOptions:
+    def session_options(self, ground: Ground, rescaled: int) -> SessionOptions:
         wanted = self._wanted(ground, rescaled)
         return session_options(self.plan, self.loaded, ground, wanted, self.folder, self.options.verbose)
 
@@ -121,7 +122,6 @@ class _Run:
         plan, cluster, driver = self.plan, self.cluster, hold.driver
         wanted = self._wanted(ground, driver.registration.tasks)
         check_slots(session, self.session_options(ground, driver.registration.tasks).slots)
-        _make_topics(plan, ground, cluster, driver.registration)
         driver.note(**_known(self.loaded, plan))
         limits = _limits(plan, cluster)
         queries = Queries(plan, cluster, ground, places_of(self.loaded))
@@ -221,7 +221,7 @@ def _unforeseen(error: Exception) -> WorldError:
     )
 
 
-def _prepare(plan: Plan, cluster: Cluster, options: RunOptions) -> Ground:
+def _prepare(plan: Plan, cluster: Cluster, options: RunOptions) -> tuple[Ground, Registration | None]:
     """Looks before it leaps: the register is read and the cluster surveyed; findings end it here."""
     make_own_topics(plan.pipeline, cluster, plan.settings)
     registration = read_registration(cluster.clients, plan.pipeline)
@@ -231,7 +231,7 @@ def _prepare(plan: Plan, cluster: Cluster, options: RunOptions) -> Ground:
     findings = preflight(Flight(plan, ground, cluster, known, options.accept_gap, options.accept_loss))
     if findings:
         raise PreflightFailed(findings)
-    return ground
+    return ground, known
 
 
 def _news_end(cluster: Cluster, plan: Plan) -> int:

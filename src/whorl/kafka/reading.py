@@ -15,6 +15,11 @@ from whorl.kafka.topics import Cluster
 
 _ANSWER = 30.0
 """Seconds in which a broker answers, or does not."""
+_NOT_READY = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+)
 
 
 @contextmanager
@@ -100,6 +105,28 @@ def _hides_more(consumer: Any, end: Any) -> bool:
     """Whether records lie behind the end that readers of committed data see."""
     _, high = consumer.get_watermark_offsets(TopicPartition(end.topic(), end.partition()), cached=True)
     return bool(high > end.offset())
+
+
+def bounds_of(clients: Clients, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int]]:
+    """The first offset of each, and the one behind the last."""
+    consumer = clients.consumer()
+    try:
+        return {place: _bounds(consumer, TopicPartition(*place)) for place in places}
+    finally:
+        consumer.close()
+
+
+def _bounds(consumer: Any, place: TopicPartition) -> tuple[int, int]:
+    """The leader of a partition that was just made may not know yet that it is."""
+    until = time.monotonic() + _ANSWER
+    while True:
+        try:
+            found: tuple[int, int] = consumer.get_watermark_offsets(place, timeout=_ANSWER)
+            return found
+        except KafkaException as error:
+            if error.args[0].code() not in _NOT_READY or time.monotonic() > until:
+                raise
+            time.sleep(0.1)
 
 
 def read_tail(clients: Clients, cluster: Cluster, places: Iterable[tuple[str, int]], most: int) -> list[Any]:

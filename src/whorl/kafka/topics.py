@@ -62,7 +62,7 @@ class Cluster:
         return wanted or min(3, self.brokers())
 
     def create(self, topics: Iterable[TopicWanted], replication: int) -> None:
-        """Makes those that do not exist; one that exists meanwhile is fine."""
+        """Makes those that do not exist, and returns when they are seen; one that exists meanwhile is fine."""
         wanted = [NewTopic(t.name, t.partitions, replication, config=dict(t.config)) for t in topics]
         if not wanted:
             return
@@ -76,6 +76,14 @@ class Cluster:
                         hint="create it by hand, or check 'replication' and the broker's log",
                         code="topic-create",
                     ) from None
+
+        self._await_seen({topic.topic for topic in wanted})
+
+    def _await_seen(self, topics: set[str]) -> None:
+        """A broker that is busy says that a topic was made before it answers questions about it."""
+        until = time.monotonic() + _TIMEOUT
+        while not topics <= set(self.partition_counts()) and time.monotonic() < until:
+            time.sleep(_PAUSE)
 
     def delete(self, topics: Iterable[str]) -> None:
         for future in self._admin.delete_topics(list(topics), operation_timeout=_TIMEOUT).values():

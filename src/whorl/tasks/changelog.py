@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
-from confluent_kafka import TopicPartition
 
 from whorl.errors import WorldError
 from whorl.kafka.clients import Clients
-from whorl.kafka.reading import read_on
+from whorl.kafka.reading import bounds_of, read_on
 from whorl.kafka.topics import COMPACTED, TopicWanted
 from whorl.state.partition import LP_KEY
 from whorl.tasks.layout import Layout, Place
@@ -71,7 +70,8 @@ def positions_in(stored: Mapping[int, bytes]) -> dict[Place, int]:
 def read_lps(clients: Clients, topic: str, lps: Iterable[int]) -> dict[int, bytes]:
     """The `_lp` record of each. It is the last one of every commit, so only the end of the changelog is read, and more of it where a
     transaction that was given up lies there."""
-    bounds, found, back = _bounds(clients, topic, lps), dict[int, bytes](), _BACK
+    found, back = dict[int, bytes](), _BACK
+    bounds = {lp: bound for (_, lp), bound in bounds_of(clients, [(topic, lp) for lp in lps]).items()}
     waiting = [lp for lp, (low, high) in bounds.items() if low < high]
     while waiting:
         starts = {(topic, lp): max(bounds[lp][0], bounds[lp][1] - back) for lp in waiting}
@@ -81,14 +81,6 @@ def read_lps(clients: Clients, topic: str, lps: Iterable[int]) -> dict[int, byte
         waiting = [lp for lp in waiting if lp not in found and starts[topic, lp] > bounds[lp][0]]
         back *= _FURTHER
     return found
-
-
-def _bounds(clients: Clients, topic: str, lps: Iterable[int]) -> dict[int, tuple[int, int]]:
-    consumer = clients.consumer()
-    try:
-        return {lp: consumer.get_watermark_offsets(TopicPartition(topic, lp), timeout=30) for lp in lps}
-    finally:
-        consumer.close()
 
 
 def by_lp(layout: Layout, positions: Mapping[Place, int]) -> dict[int, dict[Place, int]]:

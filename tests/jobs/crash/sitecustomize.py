@@ -54,6 +54,9 @@ def after(owner: Any, name: str, act: Callable[[], None]) -> None:
 def in_driver() -> None:
     from whorl.query import batches, host
     from whorl.query.ledger import Ledger
+    from whorl.savepoints.life import NewLife
+    from whorl.savepoints.save import Save
+    from whorl.tasks.driver import Driver
 
     steps: dict[str, Callable[[], None]] = {
         "1 take": lambda: before(Ledger, "_write", kill_driver),
@@ -61,6 +64,9 @@ def in_driver() -> None:
         "3 compare": lambda: after(host, "compare", kill_driver),
         "offsets logged": lambda: before(batches.Batches, "write", kill_driver),
         "7 committed": lambda: after(batches, "write_exactly_once", kill_driver),
+        "life filled": lambda: before(Driver, "adopt", kill_driver),
+        "life adopted": lambda: before(NewLife, "_forget", kill_driver),
+        "half a savepoint": lambda: before(Save, "_edges", kill_driver),
         "8 mirror": lambda: before(host.QueryJob, "_mirror", kill_driver, lambda job: bool(job.figures.positions)),
     }
     steps.get(STEP, lambda: None)()

@@ -1,0 +1,107 @@
+"""Savepoints, rescaling and resuming of a pipeline that runs, on the real broker; also where its driver dies in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from running import CLEAN, Feed, Running, judge, more, whorl
+
+from whorl.broker import Broker
+from whorl.kafka.clients import KafkaClients
+from whorl.kafka.reading import read_to_end
+
+CRASH = Path(__file__).parent / "crash"
+OPERATOR = """
+from whorl import KeyedOperator, ValueState
+
+class Numbered(KeyedOperator):
+    seen = ValueState(int)
+
+    def process(self, key, record, context):
+        seen = self.seen.update(lambda before: (before or 0) + 1)
+        if seen == 1:
+            context.timers.after("1000 d")
+        context.emit({**record, "seen": seen})
+"""
+
+
+@pytest.fixture
+def numbered(tmp_path: Path, topic: Callable[..., str]) -> tuple[Path, str, str]:
+    """The file, its source and its sink; a topic lies between its two components."""
+    source, sink = topic(12), topic(4)
+    (tmp_path / "numbering.py").write_text(OPERATOR)
+    file = tmp_path / "numbered.yaml"
+    file.write_text(
+        f"name: {source}\n"
+        f"sources: {{in: {{type: kafka, topic: {source}, key: key, format: json}}}}\n"
+        "operators:\n"
+        "  - {id: copy, type: map, from: in, columns: {copied: 'true'}}\n"
+        "  - {id: number, type: python, class: numbering.Numbered, from: copy, key: key}\n"
+        f"sinks: {{rows: {{type: kafka, topic: {sink}, from: number}}}}\n"
+        f"settings: {{tasks: 2, partitions: 12, edges: topics, state: {{dir: {tmp_path / 'copies'}}}}}\n"
+    )
+    return file, source, sink
+
+
+def test_a_pipeline_moves_and_nothing_is_lost(
+    broker: Broker, whorl_run: Callable[..., Running], numbered: tuple[Path, str, str]
+) -> None:
+    file, name, sink = numbered
+    folder, address = file.parent, broker.address
+    feed = Feed(address, name).start()
+    running = whorl_run(file)
+    more(broker.address, sink, running)
+
+    assert "2 components, 40 entries of state" in whorl(address, folder, "savepoint", name, "early")
+    more(broker.address, sink, running)
+    assert "number     2 -> 3" in whorl(address, folder, "rescale", name, "--tasks", "3")
+    assert "12 -> 4" in whorl(address, folder, "rescale", name, "--partitions", "4", "--component", "number")
+    more(broker.address, sink, running)
+    feed.stop()
+    assert f"stopped '{name}'" in whorl(address, folder, "stop", name, "late")
+    assert running.wait() == 0, running.output
+
+    resumed = whorl_run(file, f"{name}/late", "--until-caught-up", verb="resume")
+    assert resumed.wait(120) == 0, resumed.output
+    assert judge(address, sink, feed.counts) == CLEAN
+    assert all(row["seen"] == row["n"] + 1 for row in written(broker, sink))
+
+    resumed = whorl_run(file, f"{name}/early", "--until-caught-up", verb="resume")
+    assert resumed.wait(120) == 0, resumed.output
+    assert "is written again" in resumed.output
+    rows = list(written(broker, sink))
+    assert all(row["seen"] == row["n"] + 1 for row in rows) and len(rows) > sum(feed.counts.values())
+    kept = json.loads(whorl(address, folder, "state", "list", name, "--format", "json"))
+    assert (kept["keys"], kept["timers"], kept["lps"]) == (Feed.KEYS, Feed.KEYS, 12)
+
+
+@pytest.mark.parametrize("step", ["life filled", "life adopted", "half a savepoint"])
+def test_a_driver_that_dies_in_the_middle(
+    broker: Broker, whorl_run: Callable[..., Running], numbered: tuple[Path, str, str], tmp_path: Path, step: str
+) -> None:
+    file, name, sink = numbered
+    feed = Feed(broker.address, name).start()
+    crashing = {"WHORL_TEST_CRASH": step, "WHORL_TEST_CRASHED": str(tmp_path / "crashed")}
+    path = os.pathsep.join([str(CRASH), os.environ.get("PYTHONPATH", "")])
+    running = whorl_run(file, env={**crashing, "PYTHONPATH": path})
+    more(broker.address, sink, running)
+    order = ("savepoint", name, "x") if "savepoint" in step else ("rescale", name, "--partitions", "6")
+    with pytest.raises(AssertionError, match="ended before it answered"):
+        whorl(broker.address, file.parent, *order)
+    feed.stop()
+
+    running = whorl_run(file, "--until-caught-up")
+    assert running.wait(120) == 0, running.output
+    assert judge(broker.address, sink, feed.counts) == CLEAN
+    assert all(row["seen"] == row["n"] + 1 for row in written(broker, sink))
+    if "savepoint" in step:
+        assert "savepoint 'x'" in whorl(broker.address, file.parent, *order)
+
+
+def written(broker: Broker, topic: str) -> Iterator[dict[str, int]]:
+    for message in read_to_end(KafkaClients(broker.address), [(topic, p) for p in range(4)]):
+        yield json.loads(message.value())
