@@ -43,7 +43,6 @@ OWNERS = {
         "whorl.jobs.resume",
         "whorl.jobs.runner",
         "whorl.jobs.session",
-        "whorl.reading.checkpoints",
         "whorl.reading.frame",
     ),
     "confluent_kafka": (

@@ -105,3 +105,44 @@ def test_a_driver_that_dies_in_the_middle(
 def written(broker: Broker, topic: str) -> Iterator[dict[str, int]]:
     for message in read_to_end(KafkaClients(broker.address), [(topic, p) for p in range(4)]):
         yield json.loads(message.value())
+
+
+@pytest.fixture
+def counted(tmp_path: Path, topic: Callable[..., str]) -> tuple[Path, str, str]:
+    """Tasks, a topic, and behind it a query that keeps a count of each key."""
+    source, sink = topic(4), topic(4)
+    file = tmp_path / "counted.yaml"
+    file.write_text(
+        f"name: {source}\n"
+        "sources:\n"
+        f"  in: {{type: kafka, topic: {source}, format: json, key: key, schema: {{key: string, n: long}}}}\n"
+        "operators:\n"
+        "  - {id: copy, type: map, host: tasks, from: in, columns: {n: n + 1}}\n"
+        "  - {id: counted, type: sql, mode: update, query: 'SELECT key, count(*) AS c, sum(n) AS s FROM copy GROUP BY key'}\n"
+        f"sinks: {{out: {{type: kafka, topic: {sink}, from: counted, key: key}}}}\n"
+        "settings: {tasks: 1}\n"
+    )
+    return file, source, sink
+
+
+def test_a_query_is_saved_resumed_and_gets_another_number_of_partitions(
+    broker: Broker, whorl_run: Callable[..., Running], counted: tuple[Path, str, str]
+) -> None:
+    file, name, sink = counted
+    folder, address = file.parent, broker.address
+    feed = Feed(address, name).start()
+    running = whorl_run(file)
+    more(address, sink, running)
+    assert "2 components" in whorl(address, folder, "savepoint", name, "early")
+    more(address, sink, running)
+    assert "counted    -      4 -> 3" in whorl(
+        address, folder, "rescale", name, "--partitions", "3", "--component", "counted"
+    )
+    more(address, sink, running)
+    feed.stop()
+    whorl(address, folder, "stop", name, "late")
+    for savepoint in ("late", "early"):
+        resumed = whorl_run(file, f"{name}/{savepoint}", "--until-caught-up", verb="resume")
+        assert resumed.wait(120) == 0, resumed.output
+        last = {row["key"]: (row["c"], row["s"]) for row in written(broker, sink)}
+        assert last == {key: (count, count * (count + 1) // 2) for key, count in feed.counts.items()}, savepoint

@@ -22,8 +22,8 @@ from whorl.kafka.clients import KafkaClients
 from whorl.kafka.topics import Cluster, TopicWanted
 from whorl.plan import naming
 from whorl.query.checkpoint import Checkpoint, Manifest
+from whorl.query.kept import checkpoint_frame
 from whorl.query.pins import session_settings
-from whorl.reading.checkpoints import checkpoint_frame
 from whorl.reading.frame import _read
 from whorl.reading.latest import Wanted
 from whorl.testing import PipelineHarness

@@ -77,4 +77,4 @@ def _layouts(scales: Mapping[str, Mapping[str, list[int]]]) -> str:
 
 def _change(numbers: list[int]) -> str:
     before, now = numbers
-    return str(now) if before == now else f"{before} -> {now}"
+    return f"{before} -> {now}" if before != now else str(now or "-")

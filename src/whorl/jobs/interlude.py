@@ -17,10 +17,12 @@ from whorl.config.settings import Settings
 from whorl.errors import WorldError
 from whorl.kafka.topics import Cluster
 from whorl.plan import naming
+from whorl.query.checkpoint import Checkpoint
 from whorl.savepoints.catalog import Catalog
 from whorl.savepoints.former import in_savepoint, in_this_life
 from whorl.savepoints.life import NewLife
 from whorl.savepoints.manifest import Manifest
+from whorl.savepoints.repartition import keeps_state, partitions_of
 from whorl.savepoints.save import Save
 from whorl.spark.folder import Folder
 from whorl.tasks.changelog import read_positions
@@ -59,15 +61,38 @@ class Interlude:
         }
 
     def _rescale(self, tasks: int, partitions: int, components: tuple[str, ...]) -> dict[str, Any]:
-        before = self.driver.registration
+        before, entries = self.driver.registration, 0
+        wanted = {
+            **partitions_wanted(self.cluster, before, partitions, components),
+            **self._queries_wanted(partitions, components),
+        }
+        scaled = {**scales(before, wanted, tasks), **self._query_scales(wanted)}
         if tasks:
             self.driver.note(tasks=tasks)
-        entries = 0
-        if wanted := partitions_wanted(self.cluster, before, partitions, components):
+        if wanted:
             former = in_this_life(self.session, self.cluster, self.driver.registration, self.settings.checkpoints)
-            entries = sum(former.components[id].tally.entries for id in wanted)
+            entries = sum(former.components[id].tally.entries for id in wanted if id in former.components)
             self._new_life().begin(former, wanted)
-        return {"components": scales(before, wanted, tasks), "entries": entries}
+        return {"components": scaled, "entries": entries}
+
+    def _queries_wanted(self, partitions: int, components: tuple[str, ...]) -> dict[str, int]:
+        """Queries that keep state, and get another number of partitions for it."""
+        chosen = [id for id in self.driver.registration.queries if partitions and (not components or id in components)]
+        return {
+            id: partitions
+            for id in chosen
+            if keeps_state(self._checkpoint(id)) and partitions_of(self._checkpoint(id)) != partitions
+        }
+
+    def _query_scales(self, wanted: Mapping[str, int]) -> dict[str, dict[str, list[int]]]:
+        queries = [id for id in wanted if id in self.driver.registration.queries]
+        return {
+            id: {"tasks": [0, 0], "partitions": [partitions_of(self._checkpoint(id)), wanted[id]]} for id in queries
+        }
+
+    def _checkpoint(self, id: str) -> Checkpoint:
+        registration = self.driver.registration
+        return Checkpoint(self.session, self.settings.checkpoints, registration.pipeline, registration.uid, id)
 
     def resume(self, folder: Folder, manifest: Manifest) -> None:
         """From now on the pipeline is what the savepoint says."""
@@ -104,13 +129,12 @@ def partitions_wanted(
     if not partitions:
         return {}
     known = registration.components
-    if unknown := next((id for id in components if id not in known), None):
-        raise WorldError(
-            f"pipeline '{registration.pipeline}' has no component '{unknown}' in tasks",
-            hint=f"it has {', '.join(known) or 'none'}",
-            code="rescale",
-        )
-    chosen = components or tuple(id for id, entry in known.items() if entry.kept) or tuple(known)
+    all_of_them = (*known, *registration.queries)
+    if unknown := next((id for id in components if id not in all_of_them), None):
+        what = f"pipeline '{registration.pipeline}' has no component '{unknown}'"
+        raise WorldError(what, hint=f"it has {', '.join(all_of_them)}", code="rescale")
+    kept = tuple(id for id, entry in known.items() if entry.kept)
+    chosen = tuple(id for id in components if id in known) if components else kept or tuple(known)
     for id in chosen:
         _check_divides(cluster, registration, id, partitions)
     return {id: partitions for id in chosen if known[id].layout.lps != partitions}

@@ -26,14 +26,14 @@ from whorl.jobs.interlude import Interlude
 from whorl.jobs.job import Job, State
 from whorl.jobs.preflight import Flight, preflight
 from whorl.jobs.queries import Queries, places_of
-from whorl.jobs.session import session_options, stop
+from whorl.jobs.session import session_options
 from whorl.kafka.topics import Cluster
 from whorl.plan import naming
 from whorl.plan.plan import Host, Output, OutputKind, Plan
 from whorl.plan.planner import make_plan
 from whorl.query.ledger import Ledger, wanted_ledger
 from whorl.sinks.view import ViewReader
-from whorl.spark.session import SessionOptions, check_slots, open_session
+from whorl.spark.session import SessionOptions, check_slots, close_session, open_session
 from whorl.tasks.changelog import wanted_changelog
 from whorl.tasks.control import Rescale, Savepoint
 from whorl.tasks.driver import Wanted, refuse_second
@@ -109,7 +109,7 @@ class _Run:
                 _make_topics(self.plan, ground, self.cluster, hold.driver.registration)
                 session = self._large_enough(session, ground, hold)
         finally:
-            stop(session)
+            close_session(session)
 
     def session_options(self, ground: Ground, rescaled: int) -> SessionOptions:
         wanted = self._wanted(ground, rescaled)
@@ -185,7 +185,7 @@ class _Run:
         options = self.session_options(ground, hold.driver.registration.tasks)
         if session.sparkContext.defaultParallelism >= options.slots:
             return session
-        stop(session)
+        close_session(session)
         return open_session(options)
 
     def _wanted(self, ground: Ground, rescaled: int) -> dict[str, Wanted]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -17,7 +17,7 @@ from whorl.jobs.ground import Ground
 from whorl.jvm.jars import CONNECTOR, resolve
 from whorl.plan.plan import Delivery, Host, Plan
 from whorl.query.pins import session_settings
-from whorl.spark.session import SessionOptions, open_session, slots_needed
+from whorl.spark.session import SessionOptions, close_session, open_session, slots_needed
 from whorl.tasks.driver import Wanted
 
 
@@ -52,12 +52,7 @@ def session_aside(settings: Settings, name: str) -> Iterator[SparkSession]:
         try:
             yield session
         finally:
-            stop(session)
-
-
-def stop(session: SparkSession) -> None:
-    with suppress(Exception):  # a JVM that was killed cannot be stopped, and has said so already
-        session.stop()
+            close_session(session)
 
 
 def _is_local(settings: Settings) -> bool:

@@ -11,15 +11,10 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from whorl.errors import Unavailable, WorldError
 from whorl.kafka.clients import Clients
-from whorl.kafka.topics import Cluster
+from whorl.kafka.topics import NO_LEADER, Cluster
 
 _ANSWER = 30.0
 """Seconds in which a broker answers, or does not."""
-_NOT_READY = (
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.LEADER_NOT_AVAILABLE,
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-)
 
 
 @contextmanager
@@ -124,7 +119,7 @@ def _bounds(consumer: Any, place: TopicPartition) -> tuple[int, int]:
             found: tuple[int, int] = consumer.get_watermark_offsets(place, timeout=_ANSWER)
             return found
         except KafkaException as error:
-            if error.args[0].code() not in _NOT_READY or time.monotonic() > until:
+            if error.args[0].code() not in NO_LEADER or time.monotonic() > until:
                 raise
             time.sleep(0.1)
 

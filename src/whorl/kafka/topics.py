@@ -28,6 +28,12 @@ COMPACTED = {
 }
 _TIMEOUT = 15.0
 _PAUSE = 0.1
+NO_LEADER = (
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+)
+"""What a broker says of a partition for a while when it was just made, or when its leader changes."""
 _NOT_READY = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR)
 
 
@@ -113,15 +119,22 @@ class Cluster:
         asked = {TopicPartition(topic, partition): spec for topic, partition in places}
         if not asked:
             return {}
-        try:
-            return self._ask_offsets(asked)
-        except WorldError:
-            self._connect()  # after a broker's restart this call goes on failing on an old connection's idea of the leader
-            return self._ask_offsets(asked)
+        return self._call(lambda: self._ask_offsets(asked))
 
     def _ask_offsets(self, asked: dict[TopicPartition, OffsetSpec]) -> dict[Place, int]:
-        futures = self._admin.list_offsets(asked, request_timeout=_TIMEOUT)
-        return {(tp.topic, tp.partition): self._call(future.result).offset for tp, future in futures.items()}
+        """The leader of a partition that was just made may not know yet that it is; and after a broker's restart this call goes on failing
+        on an old connection's idea of the leader."""
+        until, again = time.monotonic() + _TIMEOUT, False
+        while True:
+            futures = self._admin.list_offsets(asked, request_timeout=_TIMEOUT)
+            try:
+                return {(tp.topic, tp.partition): future.result().offset for tp, future in futures.items()}
+            except KafkaException as error:
+                if again and (error.args[0].code() not in NO_LEADER or time.monotonic() > until):
+                    raise
+                time.sleep(_PAUSE)
+                self._connect()
+                again = True
 
     def committed(self, group: str) -> dict[Place, int]:
         """The group's offsets as Kafka tools see them."""

@@ -15,8 +15,8 @@ from whorl.jobs.address import clients_at
 from whorl.kafka.clients import KafkaClients
 from whorl.kafka.topics import Cluster
 from whorl.query.checkpoint import Checkpoint
+from whorl.query.kept import checkpoint_frame
 from whorl.reading.arrow import SCHEMA, batches
-from whorl.reading.checkpoints import checkpoint_frame
 from whorl.reading.latest import Wanted, latest
 from whorl.reading.reader import StateReader
 

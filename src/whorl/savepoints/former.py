@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
 from whorl.errors import WorldError
@@ -78,7 +79,7 @@ def in_this_life(session: SparkSession, cluster: Cluster, registration: Registra
 
     def component(id: str, entry: ComponentEntry) -> FormerComponent:
         topic, lps = naming.changelog_topic(name, uid, id), entry.layout.lps
-        state = state_of(session, clients, topic, lps)
+        state = state_of(session, clients, topic, lps).persist(StorageLevel.DISK_ONLY)  # it is counted, then written
         return FormerComponent(entry, read_lps(clients, topic, range(lps)), state, tally(state))
 
     def query(id: str, entry: QueryEntry) -> FormerQuery:

@@ -42,13 +42,18 @@ _ROWS = 10_000
 def state_of(session: SparkSession, clients: KafkaClients, topic: str, lps: int) -> DataFrame:
     """What a changelog holds, without the lps' own records."""
     read = partial(_read_state, clients, topic)
-    return session.range(0, lps, 1, lps).mapInArrow(read, from_arrow_schema(STATE))
+    return _numbers(session, lps).mapInArrow(read, from_arrow_schema(STATE))
 
 
 def records_from(session: SparkSession, clients: KafkaClients, topic: str, starts: Mapping[int, int]) -> DataFrame:
     """The records of a topic behind these offsets, by partition."""
     read = partial(_read_records, clients, topic, sorted(starts.items()))
-    return session.range(0, len(starts), 1, len(starts)).mapInArrow(read, from_arrow_schema(RECORDS))
+    return _numbers(session, len(starts)).mapInArrow(read, from_arrow_schema(RECORDS))
+
+
+def _numbers(session: SparkSession, count: int) -> DataFrame:
+    """One for each partition to be read; a task takes several where there are fewer slots, since it costs something to start one."""
+    return session.range(0, count, 1, min(count, session.sparkContext.defaultParallelism))
 
 
 def tally(state: DataFrame) -> Tally:

@@ -29,6 +29,7 @@ from whorl.query.checkpoint import Checkpoint
 from whorl.query.ledger import WRITTEN, wanted_ledger
 from whorl.savepoints.frames import state_of, tally, write_state
 from whorl.savepoints.manifest import Tally
+from whorl.savepoints.repartition import repartition
 from whorl.spark.folder import Folder
 from whorl.state.partition import LP_KEY
 from whorl.tasks.changelog import by_lp, decode_lp, encode_lp, positions_in, wanted_changelog
@@ -52,8 +53,6 @@ class FormerQuery:
     folder: Folder
     """Its checkpoint."""
     ledger: Iterable[tuple[str, str]]
-    state_partitions: int | None = None
-    """Another number of them, if that is wanted."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class NewLife:
         self._new = Registration.new(driver.registration.pipeline)
 
     def begin(self, former: Former, lps: Mapping[str, int]) -> None:
-        """`lps`: of components that get another number of them."""
+        """`lps`: of components that get another number of them; of queries, the partitions of their state."""
         layouts = {id: self._layout(one.entry, lps.get(id)) for id, one in former.components.items()}
         entries = {id: replace(one.entry, layout=layouts[id], open=()) for id, one in former.components.items()}
         queries = {id: one.entry for id, one in former.queries.items()}
@@ -90,7 +89,7 @@ class NewLife:
             for id, component in former.components.items():
                 self._fill(id, component, layouts[id].lps)
             for id, query in former.queries.items():
-                self._copy(id, query, former.moved)
+                self._copy(id, query, former.moved, lps.get(id))
             self._driver.adopt(registration, lambda transactions: self._write(former, layouts, transactions))
         except BaseException:
             with suppress(Exception):  # the reason is the one above
@@ -109,18 +108,21 @@ class NewLife:
         self._cluster.create([wanted_changelog(topic, lps, bool(component.entry.kept))], self._replication)
         if component.tally.entries:
             write_state(component.state, self._clients, topic, component.entry.layout.lps, lps)
+        component.state.unpersist()
         found = tally(state_of(self._session, self._clients, topic, lps))
         if found != component.tally:
             what = f"state of '{id}' was {component.tally.entries} entries and came to {found.entries}, or to others"
             raise WorldError(what, hint="nothing was changed; try again, and look at the broker's log", code="verify")
 
-    def _copy(self, id: str, query: FormerQuery, moved: Mapping[Place, int]) -> None:
+    def _copy(self, id: str, query: FormerQuery, moved: Mapping[Place, int], partitions: int | None) -> None:
         checkpoint = Checkpoint(self._session, self._checkpoints, self._new.pipeline, self._new.uid, id)
         query.folder.copy_to(checkpoint.folder)
         manifest = checkpoint.manifest()
         assert manifest is not None
         checkpoint.write(replace(manifest, uid=self._new.uid))
         checkpoint.move({place: at for place, at in moved.items() if place[0] in query.entry.edges})
+        if partitions is not None:
+            repartition(self._session, checkpoint, id, partitions)
         topic = naming.ledger_topic(self._new.pipeline, self._new.uid, id)
         self._cluster.create([wanted_ledger(topic)], self._replication)
 

@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
@@ -23,6 +23,7 @@ from whorl.spark.noise import filtered_stderr
 _TASK_FAILURES = 10_000
 """Spark itself never gives up on a task: the restart strategy does."""
 _REGISTER_WITHIN = 30.0
+_END_WITHIN = 10.0
 _LOCAL = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?$")
 
 
@@ -62,6 +63,19 @@ def open_session(options: SessionOptions) -> SparkSession:
     for path in options.py_files:
         session.sparkContext.addPyFile(path)
     return session
+
+
+def close_session(session: SparkSession) -> None:
+    """Ends the JVM too: the next session may need other jars, or more memory, and a JVM takes them only when it starts."""
+    with suppress(Exception):  # a JVM that was killed cannot be stopped, and has said so already
+        session.stop()
+    gateway: Any = SparkContext._gateway
+    if gateway is not None:
+        SparkContext._gateway = SparkContext._jvm = None
+        with suppress(Exception):
+            gateway.shutdown()
+            gateway.proc.stdin.close()  # by which it knows that nobody needs it any more
+            gateway.proc.wait(_END_WITHIN)
 
 
 def _reason(error: Exception) -> str:
