@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 _NOISE = (
@@ -19,6 +19,8 @@ _NOISE = (
     b"\tat scala.",
     b"\tat org.apache.spark.",
 )
+_TRACE = b"Traceback (most recent call last):\n"
+_DAEMON = b"/pyspark/daemon.py"
 
 
 @contextmanager
@@ -37,6 +39,26 @@ def filtered_stderr() -> Iterator[None]:
 
 def _pass_on(reading: int, real: int) -> None:
     with os.fdopen(reading, "rb") as lines:
-        for line in lines:
-            if not any(noise in line for noise in _NOISE):
-                os.write(real, line)
+        for line in told(lines):
+            os.write(real, line)
+
+
+def told(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """All lines but the noise."""
+    trace: list[bytes] = []
+    for line in lines:
+        if line == _TRACE or (trace and line.startswith(b" ")):
+            yield from _unless_of_daemon(trace) if line == _TRACE else ()
+            trace = [line] if line == _TRACE else [*trace, line]
+        elif trace:
+            yield from _unless_of_daemon([*trace, line])
+            trace = []
+        elif not any(noise in line for noise in _NOISE):
+            yield line
+    yield from _unless_of_daemon(trace)
+
+
+def _unless_of_daemon(trace: list[bytes]) -> list[bytes]:
+    """Spark's daemon of Python workers complains when the JVM is gone before a worker has said its last word: it is, at every end."""
+    files = [line for line in trace if line.startswith(b"  File ")]
+    return [] if all(_DAEMON in line for line in files) and (files or len(trace) == 1) else trace
