@@ -17,7 +17,7 @@ from whorl.jobs.changes import losses
 from whorl.jobs.resume import resume_from
 from whorl.jobs.runner import RunOptions, plan_of
 from whorl.jobs.session import session_aside
-from whorl.savepoints.catalog import Catalog
+from whorl.savepoints.catalog import by_spark
 from whorl.savepoints.manifest import Manifest
 
 app = typer.Typer(add_completion=False)
@@ -49,7 +49,7 @@ def resume(
         else framework_settings(profile, config)
     )
     with session_aside(settings, "resume") as session:
-        folder, manifest = Catalog(session, settings.savepoints).find(savepoint)
+        folder, manifest = by_spark(session, settings.savepoints).find(savepoint)
         loaded = load(_file(file, manifest, folder.path), profile=profile, overrides=given, config=config)
         _check(loaded, manifest, accepted)
         typer.echo(_before(manifest))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
 
 from whorl.cli.options import Config, Profile
 from whorl.cli.table import count, table
 from whorl.config.framework import framework_settings
+from whorl.config.settings import Settings
 from whorl.jobs.session import session_aside
-from whorl.savepoints.catalog import Catalog
+from whorl.savepoints.catalog import Catalog, by_spark
+from whorl.spark.local import LocalFolder
 from whorl.units import format_size
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="List and delete savepoints.")
@@ -26,8 +30,8 @@ def list_(
 ) -> None:
     """List savepoints, oldest first."""
     settings = framework_settings(profile, config)
-    with session_aside(settings, "savepoints") as session:
-        found = list(Catalog(session, settings.savepoints).all(pipeline))
+    with _catalog(settings) as catalog:
+        found = list(catalog.all(pipeline))
     rows = [
         (
             f"{each.pipeline}/{each.name}",
@@ -52,6 +56,16 @@ def delete(
 ) -> None:
     """Delete a savepoint."""
     settings = framework_settings(profile, config)
-    with session_aside(settings, "savepoints") as session:
-        gone = Catalog(session, settings.savepoints).delete(savepoint)
+    with _catalog(settings) as catalog:
+        gone = catalog.delete(savepoint)
     typer.echo(f"deleted savepoint '{gone.name}' of '{gone.pipeline}', {format_size(gone.size)}")
+
+
+@contextmanager
+def _catalog(settings: Settings) -> Iterator[Catalog[Any]]:
+    """Spark is started only where its file systems are needed."""
+    if LocalFolder.has(settings.savepoints):
+        yield Catalog(settings.savepoints, LocalFolder)
+        return
+    with session_aside(settings, "savepoints") as session:
+        yield by_spark(session, settings.savepoints)

@@ -18,7 +18,7 @@ from whorl.errors import WorldError
 from whorl.kafka.topics import Cluster
 from whorl.plan import naming
 from whorl.query.checkpoint import Checkpoint
-from whorl.savepoints.catalog import Catalog
+from whorl.savepoints.catalog import by_spark
 from whorl.savepoints.former import in_savepoint, in_this_life
 from whorl.savepoints.life import NewLife
 from whorl.savepoints.manifest import Manifest
@@ -51,7 +51,7 @@ class Interlude:
         return {**done, "seconds": round(time.monotonic() - started, 3)}
 
     def _save(self, name: str) -> dict[str, Any]:
-        catalog = Catalog(self.session, self.settings.savepoints)
+        catalog = by_spark(self.session, self.settings.savepoints)
         save = Save(self.session, self.cluster, self.driver.registration, self.settings.checkpoints)
         manifest = save.into(catalog, name)
         return {

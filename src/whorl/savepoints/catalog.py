@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from typing import Generic, Protocol, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -12,32 +13,47 @@ from whorl.plan import naming
 from whorl.savepoints.manifest import MANIFEST, Manifest
 from whorl.spark.folder import Folder
 
-_SETTING = "savepoints"
-
 
 def default_name() -> str:
     return datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
 
 
-class Catalog:
-    def __init__(self, session: SparkSession, root: str) -> None:
-        self._session, self._root = session, root.rstrip("/")
+class Place(Protocol):
+    """A folder, of this machine or of any file system."""
 
-    def new(self, pipeline: str, name: str) -> Folder:
+    @property
+    def path(self) -> str: ...
+    def read(self, name: str) -> bytes | None: ...
+    def names(self, folder: str = ".") -> list[str]: ...
+    def delete(self) -> None: ...
+
+
+P = TypeVar("P", bound=Place)
+
+
+def by_spark(session: SparkSession, root: str) -> Catalog[Folder]:
+    return Catalog(root, lambda path: Folder(session, path, "savepoints"))
+
+
+class Catalog(Generic[P]):
+    def __init__(self, root: str, open: Callable[[str], P]) -> None:
+        self._root, self._open = root.rstrip("/"), open
+
+    def new(self, pipeline: str, name: str) -> P:
         """An empty folder; what an attempt that failed left there is gone."""
         if naming.slug(name) != name:
             raise UsageError(f"'{name}' cannot name a savepoint", hint="take letters, digits, '.', '_' and '-'")
-        folder = self._folder(f"{self._root}/{naming.slug(pipeline)}/{name}")
+        folder = self._open(f"{self._root}/{naming.slug(pipeline)}/{name}")
         if folder.read(MANIFEST) is not None:
             hint = f"take another name, or 'whorl savepoints delete {pipeline}/{name}'"
             raise WorldError(f"there is a savepoint '{name}' of '{pipeline}' already", hint=hint, code="savepoint")
         folder.delete()
         return folder
 
-    def find(self, savepoint: str) -> tuple[Folder, Manifest]:
+    def find(self, savepoint: str) -> tuple[P, Manifest]:
         """By `PIPELINE/NAME`, or by its folder."""
         for path in (savepoint, f"{self._root}/{savepoint}"):
-            folder = self._folder(path)
+            folder = self._open(path)
             if (data := folder.read(MANIFEST)) is not None:
                 return folder, Manifest.decode(data, path)
         hint = f"'whorl savepoints list' shows those in '{self._root}'; else give a folder with a {MANIFEST}"
@@ -45,7 +61,7 @@ class Catalog:
 
     def all(self, pipeline: str | None = None) -> Iterator[Manifest]:
         """Oldest first."""
-        folder = self._folder(self._root)
+        folder = self._open(self._root)
         pipelines = [naming.slug(pipeline)] if pipeline else sorted(folder.names())
         found = [
             Manifest.decode(data, f"{each}/{name}")
@@ -59,6 +75,3 @@ class Catalog:
         folder, manifest = self.find(savepoint)
         folder.delete()
         return manifest
-
-    def _folder(self, path: str) -> Folder:
-        return Folder(self._session, path, _SETTING)

@@ -33,7 +33,7 @@ class Save:
         self._clients: KafkaClients = cluster.clients
         self._checkpoints = checkpoints
 
-    def into(self, catalog: Catalog, name: str) -> Manifest:
+    def into(self, catalog: Catalog[Folder], name: str) -> Manifest:
         registration = self._registration
         if not registration.components and not registration.queries:
             raise WorldError(
