@@ -31,9 +31,12 @@ from whorl.tasks.assignment import Assignment
 from whorl.tasks.changelog import DELETIONS_KEPT, decode_lp, encode_lp
 from whorl.tasks.layout import Place
 from whorl.tasks.publishing import Publishing
+from whorl.tasks.readings import Reading
 
 _MAX_AGE = DELETIONS_KEPT / 2
 _CHUNK = 10_000
+_TELL = 1_000
+"""Records after which it is told how far the changelog was read."""
 _ASK_EVERY = 10.0
 _SWEEP_EVERY, _SWEPT = 1.0, 5_000
 """Seconds, and the entries that are looked at each time: some milliseconds."""
@@ -57,6 +60,8 @@ class States:
         """By lp: its own record of this transaction."""
         self._ask_at: dict[int, float] = {}
         self._sweep_at = 0.0
+        self._ends: dict[int, int] = {}
+        """Of the changelog, when the restore began."""
 
     def __getitem__(self, lp: int) -> LpState:
         return self._of[lp]
@@ -66,13 +71,14 @@ class States:
 
     # -- 3 restore --------------------------------------------------------------------------------------------------------------------
 
-    def restore(self) -> dict[Place, int]:
-        """The positions to go on from."""
+    def restore(self, begin: Callable[[Mapping[int, int]], Reading]) -> dict[Place, int]:
+        """The positions to go on from. `begin` is told where reading the changelog starts."""
         if self._assignment.settings.state.backend == "disk":
             self._tidy()
+        self._ends = {lp: self._end(lp) for lp in self._lps}
         for lp in self._lps:
             self._of[lp] = self._open(lp)
-        self._read_on()
+        self._read_on(begin({lp: state.position for lp, state in self._of.items()}))
         positions: dict[Place, int] = {}
         for state in self._of.values():
             if state.record is not None:
@@ -124,9 +130,9 @@ class States:
     def _wanted(self, lp: int) -> Wanted:
         assignment = self._assignment
         topic = assignment.changelog
-        return Wanted(assignment.uid, topic, topic, self._end(lp), _MAX_AGE, self._now(), boot_id())
+        return Wanted(assignment.uid, topic, topic, self._ends[lp], _MAX_AGE, self._now(), boot_id())
 
-    def _read_on(self) -> None:
+    def _read_on(self, reading: Reading) -> None:
         topic = self._assignment.changelog
         waiting: dict[int, list[tuple[bytes, bytes | None]]] = {lp: [] for lp in self._of}
         ends = {lp: state.position for lp, state in self._of.items()}
@@ -135,11 +141,15 @@ class States:
             lp = message.partition()
             waiting[lp].append((message.key(), message.value()))
             ends[lp] = message.offset() + 1
+            reading.records += 1
+            if reading.records % _TELL == 1:
+                reading.move(ends, sum(max(0, self._ends[lp] - end) for lp, end in ends.items()))
             if len(waiting[lp]) == _CHUNK:
                 self._of[lp].absorb(waiting[lp], ends[lp])
                 waiting[lp] = []
         for lp, entries in waiting.items():
             self._of[lp].absorb(entries, ends[lp], current=True)
+        reading.end(ends)
 
     # -- 5 and 6 ----------------------------------------------------------------------------------------------------------------------
 

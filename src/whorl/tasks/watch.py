@@ -7,16 +7,24 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from whorl.config.settings import Restart
 from whorl.tasks.control import Skip, Status
 from whorl.tasks.layout import Place
+from whorl.tasks.readings import STATE, TABLES, Progress
 
 DRIVER = "(driver)"
 _SILENT_BEATS = 10
 _FIRST_WORD_BEATS = 90
+_BEFORE_STATE = ("starting", "joining", "restoring")
+_BEFORE = {STATE: _BEFORE_STATE, TABLES: (*_BEFORE_STATE, "bootstrapping")}
+"""Steps of a task that has not read all of it yet."""
+
+Mark = tuple[int, float]
+"""Tells one reading of a task from others: its number, and since when."""
 
 
 @dataclass
@@ -59,6 +67,21 @@ class ComponentView:
         for number in hung:
             self.note_failure(number, "a task fell silent: its code holds the interpreter, or its machine is gone")
         return bool(hung)
+
+    @property
+    def steps(self) -> set[str]:
+        return {task.status.figures["step"] if task.status else "starting" for task in self.tasks}
+
+    def readings(self, what: str, without: Collection[Mark] = ()) -> dict[Mark, Mapping[str, Any]]:
+        """What each task reads, or has read last, before its first record."""
+        said = [(n, task.status.figures["readings"]) for n, task in enumerate(self.tasks) if task.status]
+        found = {(n, readings[what]["since"]): readings[what] for n, readings in said if what in readings}
+        return {mark: reading for mark, reading in found.items() if mark not in without}
+
+    def progress(self, what: str, without: Collection[Mark] = ()) -> Progress:
+        """Of all tasks together; over when none of them has it before it."""
+        progress = Progress.of(self.readings(what, without).values())
+        return replace(progress, over=progress.over and not self.steps.intersection(_BEFORE[what]))
 
     def total(self, figure: str) -> float:
         return float(sum(task.status.figures[figure] for task in self.tasks if task.status))
