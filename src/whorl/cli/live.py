@@ -113,7 +113,8 @@ class LiveView:
     def _cells(self, id: str, view: ComponentView) -> list[str]:
         rate = self._rates.of(id)
         numbers = [f"{rate:,.0f}", *(f"{view.total(name):,.0f}" for name in ("read", "written", "dead", "lag"))]
-        return [step(view), str(len(view.tasks)), *numbers, f"{commit_ms(view):.1f}", str(len(view.failures))]
+        tasks = f"{len(view.tasks)} + {view.following}" if view.standbys else str(len(view.tasks))
+        return [step(view), tasks, *numbers, f"{commit_ms(view):.1f}", str(len(view.failures))]
 
     def _line(self, id: str, view: ComponentView) -> str:
         rate = self._rates.of(id)

@@ -31,6 +31,8 @@ class Figures:
     """Written by the loop, read by the reporter."""
 
     step: str = "starting"
+    trouble: str = ""
+    """Of a standby: why it does not follow."""
     read: int = 0
     written: int = 0
     dead: int = 0
@@ -51,6 +53,7 @@ class Figures:
     def snapshot(self) -> dict[str, Any]:
         names = (
             "step",
+            "trouble",
             "read",
             "written",
             "dead",

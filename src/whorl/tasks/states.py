@@ -7,12 +7,8 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from confluent_kafka import TopicPartition
@@ -20,20 +16,18 @@ from confluent_kafka import TopicPartition
 from whorl.kafka.clients import Clients
 from whorl.kafka.reading import read_on
 from whorl.kafka.transactions import Transactions
-from whorl.plan import naming
 from whorl.sinks.kafka import BY_KEY
-from whorl.state.backend import Backend, MemoryBackend, Meta, Wanted, boot_id, misfit
+from whorl.state.backend import Backend, MemoryBackend
 from whorl.state.behind import WriteBehind
-from whorl.state.disk import LmdbBackend, Occupied, remove
 from whorl.state.partition import LP_KEY, LpState
 from whorl.state.room import Room
 from whorl.tasks.assignment import Assignment
-from whorl.tasks.changelog import DELETIONS_KEPT, decode_lp, encode_lp
+from whorl.tasks.changelog import decode_lp, encode_lp
+from whorl.tasks.copies import Copies, meta_of
 from whorl.tasks.layout import Place
 from whorl.tasks.publishing import Publishing
 from whorl.tasks.readings import Reading
 
-_MAX_AGE = DELETIONS_KEPT / 2
 _CHUNK = 10_000
 _TELL = 1_000
 """Records after which it is told how far the changelog was read."""
@@ -62,6 +56,7 @@ class States:
         self._sweep_at = 0.0
         self._ends: dict[int, int] = {}
         """Of the changelog, when the restore began."""
+        self._copies = Copies(assignment, lambda lp: self._ends[lp], self._now)
 
     def __getitem__(self, lp: int) -> LpState:
         return self._of[lp]
@@ -74,7 +69,7 @@ class States:
     def restore(self, begin: Callable[[Mapping[int, int]], Reading]) -> dict[Place, int]:
         """The positions to go on from. `begin` is told where reading the changelog starts."""
         if self._assignment.settings.state.backend == "disk":
-            self._tidy()
+            self._copies.tidy()
         self._ends = {lp: self._end(lp) for lp in self._lps}
         for lp in self._lps:
             self._of[lp] = self._open(lp)
@@ -91,46 +86,12 @@ class States:
     def _open(self, lp: int) -> LpState:
         assignment = self._assignment
         timed = [input.id for input in assignment.component.inputs if input.watermark]
-        meta = Meta(assignment.uid, assignment.changelog, assignment.changelog, boot=boot_id())
-        return LpState(self._backend(lp), meta, timed, self._room, self._now)
+        return LpState(self._backend(lp), meta_of(assignment), timed, self._room, self._now)
 
     def _backend(self, lp: int) -> Backend:
         if self._assignment.settings.state.backend == "memory":
             return MemoryBackend()
-        folder, copy = self._free_folder(lp)
-        if copy.meta is not None and misfit(copy.meta, self._wanted(lp)):
-            copy.close()
-            shutil.rmtree(folder)
-            copy = LmdbBackend(folder)
-        return WriteBehind(copy)
-
-    def _free_folder(self, lp: int) -> tuple[Path, LmdbBackend]:
-        """One that nobody else works in: an attempt that hangs may still hold the first."""
-        component, number = naming.slug(self._assignment.component.id), 0
-        while True:
-            folder = self._root / self._assignment.uid / component / (f"{lp}" if number == 0 else f"{lp}.{number}")
-            try:
-                return folder, LmdbBackend(folder)
-            except Occupied:
-                number += 1
-
-    @cached_property
-    def _root(self) -> Path:
-        """Of all copies of this pipeline on this machine."""
-        folder = self._assignment.settings.state.dir
-        root = Path(folder) if folder else Path(tempfile.gettempdir()) / f"whorl-state-{os.getuid()}"
-        return root / naming.slug(self._assignment.pipeline)
-
-    def _tidy(self) -> None:
-        """Removes copies of former lives of the pipeline, and second ones of attempts that are over."""
-        for folder in self._root.glob("*/*/*"):
-            if folder.parent.parent.name != self._assignment.uid or "." in folder.name:
-                remove(folder)
-
-    def _wanted(self, lp: int) -> Wanted:
-        assignment = self._assignment
-        topic = assignment.changelog
-        return Wanted(assignment.uid, topic, topic, self._ends[lp], _MAX_AGE, self._now(), boot_id())
+        return WriteBehind(self._copies.take(lp))
 
     def _read_on(self, reading: Reading) -> None:
         topic = self._assignment.changelog

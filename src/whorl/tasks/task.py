@@ -21,7 +21,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from whorl.errors import PipelineError, Superseded, Unavailable, WorldError
+from whorl.errors import PipelineError, Unavailable, WorldError
 from whorl.kafka.clients import Clients
 from whorl.kafka.transactions import Aborted
 from whorl.operators.chain import StepFailed
@@ -35,7 +35,7 @@ from whorl.tasks.inlet import Inlet
 from whorl.tasks.layout import Place
 from whorl.tasks.outlet import Outlet
 from whorl.tasks.readings import STATE, TABLES, Reading
-from whorl.tasks.register import read_registration
+from whorl.tasks.register import refuse_outdated
 from whorl.tasks.signals import Figures, Orders, timer_position
 from whorl.tasks.silence import Silence
 from whorl.tasks.states import States
@@ -94,12 +94,7 @@ class Task:
         smallest = min(assignment.limits.values())
         outlet = Outlet(self.clients, assignment.transactional_id(self.number), assignment.settings, smallest)
         outlet.transactions.init()
-        registered = read_registration(self.clients, assignment.pipeline)
-        if registered is None or registered.uid != assignment.uid:
-            raise Superseded(f"pipeline '{assignment.pipeline}' was registered anew; this task belongs to an older run")
-        in_force = registered.components[assignment.component.id].layout.number
-        if in_force != assignment.layout.number:
-            raise Superseded(f"layout {in_force} is in force, this task belongs to layout {assignment.layout.number}")
+        refuse_outdated(self.clients, assignment)
         return outlet
 
     def _run_once(self, outlet: Outlet) -> None:

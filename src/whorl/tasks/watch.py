@@ -49,6 +49,8 @@ class TaskView:
 class ComponentView:
     layout: int
     tasks: list[TaskView]
+    standbys: list[TaskView] = field(default_factory=list)
+    """They are shown, and count for nothing: neither in figures nor in failures."""
     failures: deque[tuple[float, int]] = field(default_factory=deque)
     """When, and which task."""
     last_error: str = ""
@@ -56,6 +58,11 @@ class ComponentView:
     @property
     def positions(self) -> dict[Place, int]:
         return {place: at for task in self.tasks if task.status for place, at in task.status.positions.items()}
+
+    @property
+    def following(self) -> int:
+        """Standbys that do what they are there for."""
+        return sum(one.status is not None and one.status.figures["step"] == "following" for one in self.standbys)
 
     def note_failure(self, task: int, error: str) -> None:
         self.failures.append((time.monotonic(), task))
@@ -92,9 +99,9 @@ class Watch:
         self.components: dict[str, ComponentView] = {}
         self._restart = restart
 
-    def expect(self, component: str, layout: int, tasks: int) -> None:
+    def expect(self, component: str, layout: int, tasks: int, standbys: int = 0) -> None:
         old = self.components.get(component)
-        view = ComponentView(layout, [TaskView() for _ in range(tasks)])
+        view = ComponentView(layout, [TaskView() for _ in range(tasks)], [TaskView() for _ in range(standbys)])
         if old:
             view.failures, view.last_error = old.failures, old.last_error
         self.components[component] = view
@@ -117,6 +124,9 @@ class Watch:
     def _note(self, status: Status) -> Skip | None:
         view = self.components.get(status.component)
         if view is None or view.layout != status.layout:
+            return None
+        if status.task >= len(view.tasks):
+            view.standbys[status.task - len(view.tasks)].status = status
             return None
         task = view.tasks[status.task]
         started_again = status.attempt > task.attempt and task.status is not None and task.status.state == "running"
