@@ -150,7 +150,7 @@ class LmdbBackend:
 
 def remove(folder: Path) -> None:
     """A copy that is not needed any more, unless somebody works in it."""
-    with suppress(Occupied):
+    with suppress(Occupied, FileNotFoundError):  # two may tidy up at the same time
         lock = _locked(folder)
         shutil.rmtree(folder, ignore_errors=True)
         lock.close()

@@ -153,7 +153,7 @@ def _handed_over(folder: Path) -> LmdbBackend | None:
     until = time.monotonic() + _PATIENCE
     while time.monotonic() < until:
         (folder / _ASKED).touch()
-        with suppress(Occupied):
+        with suppress(Occupied, Unreadable):
             return LmdbBackend(folder)
         time.sleep(_NAP)
     (folder / _ASKED).unlink(missing_ok=True)
