@@ -41,8 +41,8 @@ class Restoring:
             if progress.over:
                 self._begun.discard(of)
                 yield f"{component}: {done(what, progress)}"
-            elif of not in self._begun:
-                self._begun.add(of)
+            elif of not in self._begun and len(views[component].readings(what)) == len(views[component].tasks):
+                self._begun.add(of)  # each task has said by now how much it is
                 yield f"{component}: reads {progress.total:,} {_RECORDS[what]}"
 
     def _looked(self, views: Mapping[str, ComponentView]) -> Iterator[tuple[Of, Progress]]:
