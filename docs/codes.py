@@ -23,7 +23,7 @@ PREFLIGHT = {
     "state-lost": ("State of an operator would be left behind: its id, its key or its component is another.",
                    "Undo that, or `whorl run --accept-loss OPERATOR`; `whorl plan --changes` shows all that a file changes."),
     "slots": ("Spark has fewer slots than the pipeline has long tasks, so that some would never start.",
-              "Give Spark more cores, or set `tasks` lower."),
+              "Give Spark more cores, or set `tasks` or `state.standby` lower."),
     "topic-missing": ("A topic does not exist, or no topic matches the pattern.", "`whorl topics create`, or `create_topics: true`."),
     "transaction-timeout": ("`transaction_timeout` is longer than the broker allows.",
                             "Lower it, or raise the broker's `transaction.max.timeout.ms`."),

@@ -153,6 +153,18 @@ def test_slots_are_told_as_a_rule_where_the_broker_decides(plan_of: MakePlan) ->
     assert json.loads(as_json(plan_of(COPY)))["slots"]["total"] is None
 
 
+def test_standbys_take_slots(plan_of: MakePlan) -> None:
+    plan = plan_of(
+        "{name: p, sources: {in: {type: kafka, topic: in, key: k, schema: {k: string}}}, "
+        "operators: [{id: n, type: count, key: k}], sinks: {out: {type: kafka, topic: out}}, "
+        "settings: {tasks: 3, state: {standby: 2}}}"
+    )
+    assert json.loads(as_json(plan))["slots"]["total"] == 3 + 3 * 2 + 2
+    text = explain(plan)
+    assert "of 3 long-running tasks and 2 standby for each, one slot each" in text
+    assert "1 component of 3 tasks each, 2 standby for each task of 1 component, + 2 spare" in text
+
+
 def test_mermaid_escapes_what_it_would_take_for_its_own(plan_of: MakePlan) -> None:
     odd = "{sources: {'a\"#<b>': {type: list, rows: [1]}}, sinks: {out: {type: console}}}"
     assert "a#quot;#35;#lt;b#gt;<br/>list" in as_mermaid(plan_of(odd))

@@ -10,6 +10,7 @@ from helpers_crashes import after_each_crash
 
 from whorl import Context, KeyedOperator, Row
 from whorl.errors import CheckFailed
+from whorl.tasks.signals import Figures, Orders
 from whorl.testing import Given, PipelineHarness
 
 PIPELINE = """
@@ -143,3 +144,26 @@ def test_a_crash_at_any_point(tmp_path: Path) -> None:
     undisturbed.run()
     for point, harness in after_each_crash(undisturbed.faults.points, lambda _: prepared(tmp_path)):
         assert written(harness) == sorted(EXPECTED.items()), point
+
+
+def test_how_much_was_read_before_the_first_record(tmp_path: Path) -> None:
+    harness = prepared(tmp_path)
+
+    def readings() -> dict[str, Any]:
+        process, orders, figures = harness.process(), Orders(), Figures()
+
+        def look(timeout: float) -> None:
+            harness.clock.wait(timeout)
+            orders.stopping = figures.committed == harness.ground().ends(harness.plan.components[0])
+
+        harness.broker.idle = look
+        with harness.user_code():
+            process.start()
+            process.task(harness.plan.components[0], 0, orders, figures).run()
+        told = figures.snapshot()["readings"]
+        assert all(reading["over"] and reading["read"] == reading["total"] for reading in told.values())
+        return {what: reading["records"] for what, reading in told.items()}
+
+    first, again = readings(), readings()
+    assert first == {"state": 1, "tables": 5}, "the record of positions, and all of the table"
+    assert again["tables"] == 0 and again["state"] > 5

@@ -112,3 +112,18 @@ def test_a_task_that_falls_silent_counts_as_failed():
     view.tasks[1].missed = 10_000
     assert view.note_hung()
     assert [task for _, task in view.failures] == [1] and "silent" in view.last_error
+
+
+def test_what_a_standby_says_counts_for_nothing():
+    watch = Watch(Restart(strategy="none"))
+    watch.expect("a", 1, 1, standbys=1)
+    working, failing = (
+        status(read=3, step="running"),
+        status(task=1, state="failed", error="x", read=90, step="resting"),
+    )
+    watch.take([working, failing, *beats(95), working])
+    view = watch.components["a"]
+    assert (view.total("read"), view.steps, view.following) == (3, {"running"}, 0)
+    assert (watch.failure(), watch.given_up(), view.note_hung()) == ("", None, False)
+    watch.take([status(task=1, attempt=1, step="following")])
+    assert view.following == 1 and watch.given_up() is None

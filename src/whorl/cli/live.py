@@ -11,9 +11,11 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 
+from whorl.cli.restoring import Restoring
 from whorl.config.spec import ConsoleSink
 from whorl.jobs.job import Job
 from whorl.query.host import QueryJob
+from whorl.tasks.readings import STATE, TABLES
 from whorl.tasks.watch import ComponentView
 
 _LINE_EVERY = 5.0
@@ -41,7 +43,7 @@ class LiveView:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._rates = Rates()
+        self._rates, self._restoring = Rates(), Restoring()
         self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
         self._line_at = time.monotonic() + 1.0
         self._started = time.monotonic()
@@ -66,8 +68,11 @@ class LiveView:
         for id, view in job.watch.components.items():
             self._rates.note(id, view.total("read"))
         if self._live:
-            self._live.update(Group(*self._tables(job)))
-        elif time.monotonic() >= self._line_at:
+            self._live.update(Group(*self._tables(job), *self._restoring.bars(job.watch.components)))
+            return
+        for line in self._restoring.lines(job.watch.components):
+            self._console.print(line, highlight=False)
+        if time.monotonic() >= self._line_at:
             self._line_at = time.monotonic() + _LINE_EVERY
             for id, view in job.watch.components.items():
                 self._console.print(self._line(id, view), highlight=False)
@@ -108,7 +113,8 @@ class LiveView:
     def _cells(self, id: str, view: ComponentView) -> list[str]:
         rate = self._rates.of(id)
         numbers = [f"{rate:,.0f}", *(f"{view.total(name):,.0f}" for name in ("read", "written", "dead", "lag"))]
-        return [step(view), str(len(view.tasks)), *numbers, f"{commit_ms(view):.1f}", str(len(view.failures))]
+        tasks = f"{len(view.tasks)} + {view.following}" if view.standbys else str(len(view.tasks))
+        return [step(view), tasks, *numbers, f"{commit_ms(view):.1f}", str(len(view.failures))]
 
     def _line(self, id: str, view: ComponentView) -> str:
         rate = self._rates.of(id)
@@ -158,15 +164,10 @@ def query_line(id: str, job: QueryJob) -> str:
 
 def step(view: ComponentView) -> str:
     """The step most behind of all tasks."""
-    steps = {task.status.figures["step"] if task.status else "starting" for task in view.tasks}
-    first = next((name for name in ("starting", "joining", "restoring", "bootstrapping") if name in steps), "running")
-    return f"bootstrapping {_progress(view)}" if first == "bootstrapping" else first
-
-
-def _progress(view: ComponentView) -> str:
-    """How much of its tables a component has read."""
-    read, left = view.total("read"), view.total("lag")
-    return f"{read / (read + left):.0%}" if read + left else "0%"
+    order = ("starting", "joining", "restoring", "bootstrapping")
+    first = next((name for name in order if name in view.steps), "running")
+    what = {"restoring": STATE, "bootstrapping": TABLES}.get(first)
+    return f"{first} {view.progress(what).share:.0%}" if what and view.readings(what) else first
 
 
 def commit_ms(view: ComponentView) -> float:

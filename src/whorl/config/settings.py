@@ -58,6 +58,13 @@ class StateSettings(Options):
         description="folder of the local copies, a persistent volume if you like; without it a temporary one",
     )
     memory: Size = Field(default=128 << 20, ge=1, description="of each task, for values that are used often (disk)")
+    standby: int = Field(
+        default=0,
+        ge=0,
+        le=3,
+        description="further copies of all state, each kept current by as many tasks again, on other machines where there are any; a task "
+        "that starts there goes on from it (disk)",
+    )
 
 
 class Settings(Options):
@@ -160,7 +167,7 @@ def effective(layers: Iterable[Tree], also: Iterable[str] = ()) -> Effective:
     merged = reduce(merge, layers, empty(""))
     settings, findings = validate(Settings, merged, merged.at, "settings", also)
     settings = settings or Settings()
-    findings += _short_enough(settings, merged)
+    findings += [*_short_enough(settings, merged), *_on_disk(settings, merged)]
     return Effective(settings, list(_origins(Settings(), merged, ())), findings)
 
 
@@ -172,6 +179,13 @@ def _short_enough(settings: Settings, merged: Tree) -> Iterator[Finding]:
             at = merged.value_at((name if name in merged.value else "transaction_timeout",))
             message = f"'{name}' is {format_duration(value)}, 'transaction_timeout' {format_duration(limit)}"
             yield Finding("timeout", message, f"make '{name}' shorter, or 'transaction_timeout' longer", at)
+
+
+def _on_disk(settings: Settings, merged: Tree) -> Iterator[Finding]:
+    if settings.state.standby and settings.state.backend == "memory":
+        message = "'state.standby' needs copies on disk: what a standby has in memory no other task can take over"
+        hint = "set 'state.backend: disk', or leave 'standby' out"
+        yield Finding("value", message, hint, merged.value_at(("state", "standby")))
 
 
 def _origins(model: Options, merged: Tree, path: Path) -> Iterator[Origin]:

@@ -99,7 +99,7 @@ class Job:
             dead_letter=self.plan.dead_letter,
             settings=self.plan.settings,
         )
-        self.watch.expect(component.id, layout.number, layout.tasks)
+        self.watch.expect(component.id, layout.number, layout.tasks, assignment.standbys)
         job = ComponentJob(self._context, assignment, self._clients)
         self.jobs[component.id] = job
         job.start()
@@ -263,6 +263,8 @@ class Job:
         context, master = self._context, master_of(self._context)
         tasks = sum(job.assignment.layout.tasks for job in self.jobs.values())
         parts = [f"{len(self.jobs)} jobs, {tasks} tasks"] if self.jobs else []
+        standbys = sum(job.assignment.standbys for job in self.jobs.values())
+        parts += [f"{standbys} standbys"] if standbys else []
         queries = len(self.queries.jobs)
         parts += [f"{queries} {'query' if queries == 1 else 'queries'}"] if queries else []
         made = [topic for topic in self.ground.missing if not topic.name.startswith("whorl.")]

@@ -32,7 +32,7 @@ def session_options(
     return SessionOptions(
         name=f"whorl {plan.pipeline}",
         master=settings.master,
-        slots=slots_needed(sum(want.tasks for want in wanted.values()) + _query_slots(plan, ground)),
+        slots=slots_needed(_task_slots(plan, wanted) + _query_slots(plan, ground)),
         settings={**_query_settings(plan), **settings.spark},
         py_files=(*(str(path) for path in bundles if path), *settings.py_files),
         archives=tuple(settings.archives),
@@ -57,6 +57,11 @@ def session_aside(settings: Settings, name: str) -> Iterator[SparkSession]:
 
 def _is_local(settings: Settings) -> bool:
     return settings.master.startswith("local")
+
+
+def _task_slots(plan: Plan, wanted: Mapping[str, Wanted]) -> int:
+    tasks = [(component, wanted[component.id].tasks) for component in plan.on(Host.TASKS)]
+    return sum(count + component.standbys(plan.settings, count) for component, count in tasks)
 
 
 def _query_slots(plan: Plan, ground: Ground) -> int:

@@ -38,7 +38,10 @@ def job_description(plan: Plan, component: Component) -> str:
 def slots(plan: Plan) -> int | None:
     """All long tasks and the spare ones; None where tasks or cores are counted at the start."""
     tasks = plan.settings.tasks
-    return None if tasks is None or plan.queries else tasks * len(plan.components) + SPARE_SLOTS
+    if tasks is None or plan.queries:
+        return None
+    standbys = sum(component.standbys(plan.settings, tasks) for component in plan.components)
+    return tasks * len(plan.components) + standbys + SPARE_SLOTS
 
 
 def _title(plan: Plan) -> str:
@@ -67,7 +70,8 @@ def _spark(plan: Plan, component: Component) -> str:
     if component.is_query:
         return f"1 Structured Streaming query {name}"
     tasks = _DECIDED_LATER if plan.settings.tasks is None else str(plan.settings.tasks)
-    return f"1 Spark job {name} of {tasks} long-running tasks, one slot each"
+    standby = f" and {plan.settings.state.standby} standby for each" if component.standbys(plan.settings, 1) else ""
+    return f"1 Spark job {name} of {tasks} long-running tasks{standby}, one slot each"
 
 
 def _task_lines(plan: Plan, component: Component) -> Iterator[tuple[str, str]]:
@@ -173,6 +177,8 @@ def _needed(plan: Plan) -> Iterator[str]:
     if jobs:
         each = f"{_DECIDED_LATER} tasks" if tasks is None else _count(tasks, "task")
         yield f"{_count(jobs, 'component')} of {each} each"
+    if followed := sum(bool(component.standbys(plan.settings, 1)) for component in plan.components):
+        yield f"{plan.settings.state.standby} standby for each task of {_count(followed, 'component')}"
     batches = sum(component.delivery is not Delivery.REALTIME for component in plan.queries)
     if batches:
         yield f"all cores for {_count(batches, 'query')}"

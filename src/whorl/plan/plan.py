@@ -174,6 +174,10 @@ class Component:
     def keeps_state(self) -> bool:
         return bool(self.kept)
 
+    def standbys(self, settings: Settings, tasks: int) -> int:
+        """Long tasks beside those that work, of which each follows the state of one."""
+        return tasks * settings.state.standby if self.keeps_state else 0
+
     @property
     def stateful(self) -> bool:
         """Whether a query keeps anything between batches."""

@@ -90,7 +90,7 @@ def check_slots(session: SparkSession, needed: int) -> None:
     while (available := int(session.sparkContext.defaultParallelism)) < needed and time.monotonic() < until:
         time.sleep(0.2)
     if available < needed:
-        hint = f"give it more cores ('--master local[{needed}]', 'spark.cores.max'), or set 'tasks' lower"
+        hint = f"give it more cores ('--master local[{needed}]', 'spark.cores.max'), or set 'tasks' or 'state.standby' lower"
         message = f"the pipeline needs {needed} slots, '{master_of(session.sparkContext)}' has {available}"
         raise PreflightFailed([Finding("slots", message, hint)])
 

@@ -8,6 +8,7 @@ through memory (a full disk would be a SIGBUS), so a write that fails leaves wha
 from __future__ import annotations
 
 import fcntl
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -32,27 +33,35 @@ class Occupied(WorldError):
     code = "occupied"
 
 
+class Unreadable(WorldError):
+    """What lies in the folder is no copy, or is ruined."""
+
+    code = "state-copy"
+
+
+_RUINED = (lmdb.InvalidError, lmdb.CorruptedError, lmdb.VersionMismatchError, lmdb.PageNotFoundError)
+
+
 class LmdbBackend:
     def __init__(self, folder: Path, map_size: int = 1 << 30, durable: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder
+        self.folder = folder
         self._lock = _locked(folder)
         self._open(map_size, durable)
 
     def _open(self, map_size: int, durable: bool) -> None:
         try:
             self._env = lmdb.open(
-                str(self._folder), map_size=map_size, sync=durable, metasync=durable, writemap=False, max_spare_txns=2
+                str(self.folder), map_size=map_size, sync=durable, metasync=durable, writemap=False, max_spare_txns=2
             )
             self._reading = self._env.begin()
             self._meta = self._read_meta(self._reading)
         except lmdb.Error as error:
             self._lock.close()
-            raise WorldError(
-                f"the local state in '{self._folder}' cannot be opened: {error}",
-                hint="delete the folder; it is rebuilt from the changelog",
-                code="state-copy",
-            ) from error
+            hint = "delete the folder; it is rebuilt from the changelog"
+            message = f"the local state in '{self.folder}' cannot be opened: {error}"
+            kind = Unreadable if isinstance(error, _RUINED) else WorldError
+            raise kind(message, hint=hint, code="state-copy") from error
 
     @property
     def meta(self) -> Meta | None:
@@ -85,7 +94,7 @@ class LmdbBackend:
         with self._env.begin(write=True) as writing:
             stored = self._read_meta(writing)
             if stored != self._meta:
-                raise Superseded(f"the local state in '{self._folder}' was written by another: {stored}")
+                raise Superseded(f"the local state in '{self.folder}' was written by another: {stored}")
             for key in [key for key, value in puts.items() if value is None]:
                 writing.delete(short(key))
             stored_as = [_stored(key, value) for key, value in puts.items() if value is not None]
@@ -99,14 +108,23 @@ class LmdbBackend:
         return entries - (self._meta is not None)
 
     def close(self) -> None:
-        self._reading.abort()
-        self._env.close()
+        self._let_go()
         self._lock.close()
 
+    def discard(self) -> None:
+        """Closes and removes it; only then may another have the folder."""
+        self._let_go()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._lock.close()
+
+    def _let_go(self) -> None:
+        self._reading.abort()
+        self._env.close()
+
     def _unwritten(self, error: Exception) -> WorldError:
-        full = shutil.disk_usage(self._folder).free < _LITTLE
+        full = shutil.disk_usage(self.folder).free < _LITTLE
         return WorldError(
-            f"the state in '{self._folder}' cannot be written: {'the disk is full' if full else error}",
+            f"the state in '{self.folder}' cannot be written: {'the disk is full' if full else error}",
             hint="make room on the disk; what was committed is in the changelog, nothing is lost",
             code="state-disk",
         )
@@ -132,7 +150,7 @@ class LmdbBackend:
 
 def remove(folder: Path) -> None:
     """A copy that is not needed any more, unless somebody works in it."""
-    with suppress(Occupied):
+    with suppress(Occupied, FileNotFoundError):  # two may tidy up at the same time
         lock = _locked(folder)
         shutil.rmtree(folder, ignore_errors=True)
         lock.close()
@@ -152,9 +170,12 @@ def _entry(stored: bytes, raw: bytes) -> Entry:
 
 
 def _locked(folder: Path) -> IO[str]:
-    file = (folder / "owner").open("a")
+    path = folder / "owner"
+    file = path.open("a")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.path.samestat(os.fstat(file.fileno()), path.stat()):
+            raise OSError("the folder was removed, and made anew by another")
     except OSError:
         file.close()
         raise Occupied(f"another process works in '{folder}'") from None

@@ -39,6 +39,20 @@ class Assignment:
         """Topics read, with their partition counts."""
         return {topic: self.partitions[topic] for topics in self.topics.values() for topic in topics}
 
+    @property
+    def standbys(self) -> int:
+        """Tasks beside those of the layout, numbered behind them."""
+        return self.component.standbys(self.settings, self.layout.tasks)
+
+    def is_standby(self, number: int) -> bool:
+        return number >= self.layout.tasks
+
+    def followed_by(self, number: int) -> range:
+        """The lps of which this standby keeps copies: those of one task. Spark deals tasks out in turn, so it is not the task of the same
+        place in the row: where machines are a divisor of tasks, both would be on one."""
+        row, place = divmod(number, self.layout.tasks)
+        return self.layout.lps_of((place + row) % self.layout.tasks)
+
     def transactional_id(self, task: int) -> str:
         return naming.task_id(self.uid, self.component.id, self.layout.number, task)
 

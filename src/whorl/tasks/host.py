@@ -1,7 +1,7 @@
 """The tasks host: each component is one Spark job of long-running tasks, started through PySpark's RDD API.
 
 A task ends by an order, by an error that a retry would not help (it comes back as the task's result), or by failing: then Spark starts it
-again.
+again. Numbers behind those of the layout are standbys, which end by an order alone.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from whorl.kafka.clients import KafkaClients
 from whorl.tasks.assignment import Assignment
 from whorl.tasks.clients import TaskClients
 from whorl.tasks.reporter import Reporter
+from whorl.tasks.standby import Standby
 from whorl.tasks.task import Task
 
 
@@ -62,7 +63,7 @@ class ComponentJob:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        context, tasks = self._context, self.assignment.layout.tasks
+        context, tasks = self._context, self.assignment.layout.tasks + self.assignment.standbys
         context.setJobGroup(self._group, self.description, interruptOnCancel=True)
         context.setJobDescription(self.description)
         shared = context.broadcast((self.assignment, self._clients.address, dict(self._clients.extra)))
@@ -85,6 +86,11 @@ def run_task(shared: Broadcast[Any], number: int, _: Iterator[int]) -> Iterator[
     clients = TaskClients(address, extra)
     reporter = Reporter(assignment, number, attempt, clients)
     reporter.start()
+    if assignment.is_standby(number):
+        Standby(assignment, number, clients, reporter.orders, reporter.figures).run()
+        reporter.end("ended")
+        yield TaskEnd(number, reporter.figures.snapshot())
+        return
     try:
         Task(assignment, number, clients, reporter.orders, reporter.figures).run()
     except WhorlError as error:

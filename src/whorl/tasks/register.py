@@ -16,11 +16,12 @@ from typing import Any
 
 import orjson
 
-from whorl.errors import Unavailable
+from whorl.errors import Superseded, Unavailable
 from whorl.kafka.clients import Clients
 from whorl.kafka.reading import read_to_end
 from whorl.kafka.transactions import Aborted, Transactions
 from whorl.plan import naming
+from whorl.tasks.assignment import Assignment
 from whorl.tasks.layout import Layout
 
 Also = Callable[[Transactions], None]
@@ -149,6 +150,16 @@ def read_registration(clients: Clients, pipeline: str) -> Registration | None:
         if message.key() == key:
             found = message.value()
     return Registration.decode(found) if found else None
+
+
+def refuse_outdated(clients: Clients, assignment: Assignment) -> None:
+    """Raises where another life of the pipeline, or another layout, is in force."""
+    registered = read_registration(clients, assignment.pipeline)
+    if registered is None or registered.uid != assignment.uid:
+        raise Superseded(f"pipeline '{assignment.pipeline}' was registered anew; this task belongs to an older run")
+    in_force = registered.components[assignment.component.id].layout.number
+    if in_force != assignment.layout.number:
+        raise Superseded(f"layout {in_force} is in force, this task belongs to layout {assignment.layout.number}")
 
 
 class Register:

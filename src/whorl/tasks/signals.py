@@ -8,6 +8,7 @@ from typing import Any
 from whorl.operators.record import Message
 from whorl.state.timers import Timer
 from whorl.tasks.layout import Place
+from whorl.tasks.readings import Reading
 
 
 @dataclass
@@ -30,6 +31,8 @@ class Figures:
     """Written by the loop, read by the reporter."""
 
     step: str = "starting"
+    trouble: str = ""
+    """Of a standby: why it does not follow."""
     read: int = 0
     written: int = 0
     dead: int = 0
@@ -40,6 +43,8 @@ class Figures:
     restarts: int = 0
     lag: int = 0
     committed: dict[Place, int] = field(default_factory=dict)
+    readings: dict[str, Reading] = field(default_factory=dict)
+    """What is read, or was, before the first record: state, tables."""
     current: Message | None = None
     """The record that is being processed."""
     many: bool = False
@@ -48,6 +53,7 @@ class Figures:
     def snapshot(self) -> dict[str, Any]:
         names = (
             "step",
+            "trouble",
             "read",
             "written",
             "dead",
@@ -61,4 +67,5 @@ class Figures:
         positions: dict[str, dict[str, int]] = {}
         for (topic, partition), offset in list(self.committed.items()):
             positions.setdefault(topic, {})[str(partition)] = offset
-        return {**{name: getattr(self, name) for name in names}, "positions": positions}
+        readings = {what: reading.snapshot() for what, reading in list(self.readings.items())}
+        return {**{name: getattr(self, name) for name in names}, "positions": positions, "readings": readings}

@@ -7,12 +7,8 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from confluent_kafka import TopicPartition
@@ -20,20 +16,21 @@ from confluent_kafka import TopicPartition
 from whorl.kafka.clients import Clients
 from whorl.kafka.reading import read_on
 from whorl.kafka.transactions import Transactions
-from whorl.plan import naming
 from whorl.sinks.kafka import BY_KEY
-from whorl.state.backend import Backend, MemoryBackend, Meta, Wanted, boot_id, misfit
+from whorl.state.backend import Backend, MemoryBackend
 from whorl.state.behind import WriteBehind
-from whorl.state.disk import LmdbBackend, Occupied, remove
 from whorl.state.partition import LP_KEY, LpState
 from whorl.state.room import Room
 from whorl.tasks.assignment import Assignment
-from whorl.tasks.changelog import DELETIONS_KEPT, decode_lp, encode_lp
+from whorl.tasks.changelog import decode_lp, encode_lp
+from whorl.tasks.copies import Copies, meta_of
 from whorl.tasks.layout import Place
 from whorl.tasks.publishing import Publishing
+from whorl.tasks.readings import Reading
 
-_MAX_AGE = DELETIONS_KEPT / 2
 _CHUNK = 10_000
+_TELL = 1_000
+"""Records after which it is told how far the changelog was read."""
 _ASK_EVERY = 10.0
 _SWEEP_EVERY, _SWEPT = 1.0, 5_000
 """Seconds, and the entries that are looked at each time: some milliseconds."""
@@ -57,6 +54,9 @@ class States:
         """By lp: its own record of this transaction."""
         self._ask_at: dict[int, float] = {}
         self._sweep_at = 0.0
+        self._ends: dict[int, int] = {}
+        """Of the changelog, when the restore began."""
+        self._copies = Copies(assignment, lambda lp: self._ends[lp], self._now)
 
     def __getitem__(self, lp: int) -> LpState:
         return self._of[lp]
@@ -66,13 +66,14 @@ class States:
 
     # -- 3 restore --------------------------------------------------------------------------------------------------------------------
 
-    def restore(self) -> dict[Place, int]:
-        """The positions to go on from."""
+    def restore(self, begin: Callable[[Mapping[int, int]], Reading]) -> dict[Place, int]:
+        """The positions to go on from. `begin` is told where reading the changelog starts."""
         if self._assignment.settings.state.backend == "disk":
-            self._tidy()
+            self._copies.tidy()
+        self._ends = {lp: self._end(lp) for lp in self._lps}
         for lp in self._lps:
             self._of[lp] = self._open(lp)
-        self._read_on()
+        self._read_on(begin({lp: state.position for lp, state in self._of.items()}))
         positions: dict[Place, int] = {}
         for state in self._of.values():
             if state.record is not None:
@@ -85,48 +86,14 @@ class States:
     def _open(self, lp: int) -> LpState:
         assignment = self._assignment
         timed = [input.id for input in assignment.component.inputs if input.watermark]
-        meta = Meta(assignment.uid, assignment.changelog, assignment.changelog, boot=boot_id())
-        return LpState(self._backend(lp), meta, timed, self._room, self._now)
+        return LpState(self._backend(lp), meta_of(assignment), timed, self._room, self._now)
 
     def _backend(self, lp: int) -> Backend:
         if self._assignment.settings.state.backend == "memory":
             return MemoryBackend()
-        folder, copy = self._free_folder(lp)
-        if copy.meta is not None and misfit(copy.meta, self._wanted(lp)):
-            copy.close()
-            shutil.rmtree(folder)
-            copy = LmdbBackend(folder)
-        return WriteBehind(copy)
+        return WriteBehind(self._copies.take(lp))
 
-    def _free_folder(self, lp: int) -> tuple[Path, LmdbBackend]:
-        """One that nobody else works in: an attempt that hangs may still hold the first."""
-        component, number = naming.slug(self._assignment.component.id), 0
-        while True:
-            folder = self._root / self._assignment.uid / component / (f"{lp}" if number == 0 else f"{lp}.{number}")
-            try:
-                return folder, LmdbBackend(folder)
-            except Occupied:
-                number += 1
-
-    @cached_property
-    def _root(self) -> Path:
-        """Of all copies of this pipeline on this machine."""
-        folder = self._assignment.settings.state.dir
-        root = Path(folder) if folder else Path(tempfile.gettempdir()) / f"whorl-state-{os.getuid()}"
-        return root / naming.slug(self._assignment.pipeline)
-
-    def _tidy(self) -> None:
-        """Removes copies of former lives of the pipeline, and second ones of attempts that are over."""
-        for folder in self._root.glob("*/*/*"):
-            if folder.parent.parent.name != self._assignment.uid or "." in folder.name:
-                remove(folder)
-
-    def _wanted(self, lp: int) -> Wanted:
-        assignment = self._assignment
-        topic = assignment.changelog
-        return Wanted(assignment.uid, topic, topic, self._end(lp), _MAX_AGE, self._now(), boot_id())
-
-    def _read_on(self) -> None:
+    def _read_on(self, reading: Reading) -> None:
         topic = self._assignment.changelog
         waiting: dict[int, list[tuple[bytes, bytes | None]]] = {lp: [] for lp in self._of}
         ends = {lp: state.position for lp, state in self._of.items()}
@@ -135,11 +102,15 @@ class States:
             lp = message.partition()
             waiting[lp].append((message.key(), message.value()))
             ends[lp] = message.offset() + 1
+            reading.records += 1
+            if reading.records % _TELL == 1:
+                reading.move(ends, sum(max(0, self._ends[lp] - end) for lp, end in ends.items()))
             if len(waiting[lp]) == _CHUNK:
                 self._of[lp].absorb(waiting[lp], ends[lp])
                 waiting[lp] = []
         for lp, entries in waiting.items():
             self._of[lp].absorb(entries, ends[lp], current=True)
+        reading.end(ends)
 
     # -- 5 and 6 ----------------------------------------------------------------------------------------------------------------------
 

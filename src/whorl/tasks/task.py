@@ -13,14 +13,15 @@ the positions of the last committed one were read. Numbered as in docs/exactly-o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from whorl.errors import PipelineError, Superseded, Unavailable, WorldError
+from whorl.errors import PipelineError, Unavailable, WorldError
 from whorl.kafka.clients import Clients
 from whorl.kafka.transactions import Aborted
 from whorl.operators.chain import StepFailed
@@ -33,7 +34,8 @@ from whorl.tasks.failures import Failures, as_error
 from whorl.tasks.inlet import Inlet
 from whorl.tasks.layout import Place
 from whorl.tasks.outlet import Outlet
-from whorl.tasks.register import read_registration
+from whorl.tasks.readings import STATE, TABLES, Reading
+from whorl.tasks.register import refuse_outdated
 from whorl.tasks.signals import Figures, Orders, timer_position
 from whorl.tasks.silence import Silence
 from whorl.tasks.states import States
@@ -92,12 +94,7 @@ class Task:
         smallest = min(assignment.limits.values())
         outlet = Outlet(self.clients, assignment.transactional_id(self.number), assignment.settings, smallest)
         outlet.transactions.init()
-        registered = read_registration(self.clients, assignment.pipeline)
-        if registered is None or registered.uid != assignment.uid:
-            raise Superseded(f"pipeline '{assignment.pipeline}' was registered anew; this task belongs to an older run")
-        in_force = registered.components[assignment.component.id].layout.number
-        if in_force != assignment.layout.number:
-            raise Superseded(f"layout {in_force} is in force, this task belongs to layout {assignment.layout.number}")
+        refuse_outdated(self.clients, assignment)
         return outlet
 
     def _run_once(self, outlet: Outlet) -> None:
@@ -139,10 +136,15 @@ class Task:
         if states is None:
             stored = read_positions(self.clients, assignment.changelog, assignment.layout.lps_of(self.number))
         else:
-            stored = states.restore()
+            stored = states.restore(partial(self.begin_reading, STATE))
         positions = {place: stored[place] for place in assignment.layout.places_of(self.number, assignment.read)}
         self.figures.committed = dict(positions)
         return positions
+
+    def begin_reading(self, what: str, starts: Mapping[Any, int]) -> Reading:
+        """What must be read before the first record is processed."""
+        reading = self.figures.readings[what] = Reading(starts, self.clock, self.wall())
+        return reading
 
 
 class Run:
@@ -172,6 +174,9 @@ class Run:
         self._tables = {topic for input in component.tables for topic in task.assignment.topics[input.id]}
         self._unread = {place for place in positions if place[0] in self._tables}
         """Of tables: what must be read to its end before any stream is."""
+        starts = {place: positions[place] for place in self._unread}
+        if starts:
+            task.begin_reading(TABLES, starts)
         self._open()
 
     def loop(self) -> None:
@@ -203,6 +208,7 @@ class Run:
         """Its end was reached, for the first time; with the last one, streams begin to flow."""
         self._unread.discard(place)
         if not self._unread:
+            self._figures.readings[TABLES].end(self._positions)
             self._figures.step = "running"
             for stream in self._streams:
                 self._inlet.resume(stream)
@@ -285,6 +291,9 @@ class Run:
         if self._clock() >= self._lag_at:
             self._figures.lag = self._inlet.behind(self._positions)
             self._lag_at = self._clock() + _LAG_EVERY
+            if self._unread:
+                tables = {place: at for place, at in self._positions.items() if place[0] in self._tables}
+                self._figures.readings[TABLES].move(tables, self._inlet.behind(tables))
 
     # -- 4 process --------------------------------------------------------------------------------------------------------------------
 
@@ -422,6 +431,8 @@ class Run:
 
     def _count(self, records: int) -> None:
         self._figures.read += records
+        if self._unread:
+            self._figures.readings[TABLES].records += records
         self._uncommitted += records
 
     def _move(self, place: Place, position: int) -> None:

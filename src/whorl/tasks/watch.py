@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from whorl.config.settings import Restart
 from whorl.tasks.control import DRIVER, Skip, Status
 from whorl.tasks.layout import Place
+from whorl.tasks.readings import STATE, TABLES, Progress
 
 _SILENT_BEATS = 10
 _FIRST_WORD_BEATS = 90
+_BEFORE_STATE = ("starting", "joining", "restoring")
+_BEFORE = {STATE: _BEFORE_STATE, TABLES: (*_BEFORE_STATE, "bootstrapping")}
+"""Steps of a task that has not read all of it yet."""
+
+Mark = tuple[int, float]
+"""Tells one reading of a task from others: its number, and since when."""
 
 
 @dataclass
@@ -40,6 +48,8 @@ class TaskView:
 class ComponentView:
     layout: int
     tasks: list[TaskView]
+    standbys: list[TaskView] = field(default_factory=list)
+    """They are shown, and count for nothing: neither in figures nor in failures."""
     failures: deque[tuple[float, int]] = field(default_factory=deque)
     """When, and which task."""
     last_error: str = ""
@@ -47,6 +57,11 @@ class ComponentView:
     @property
     def positions(self) -> dict[Place, int]:
         return {place: at for task in self.tasks if task.status for place, at in task.status.positions.items()}
+
+    @property
+    def following(self) -> int:
+        """Standbys that do what they are there for."""
+        return sum(one.status is not None and one.status.figures["step"] == "following" for one in self.standbys)
 
     def note_failure(self, task: int, error: str) -> None:
         self.failures.append((time.monotonic(), task))
@@ -59,6 +74,21 @@ class ComponentView:
             self.note_failure(number, "a task fell silent: its code holds the interpreter, or its machine is gone")
         return bool(hung)
 
+    @property
+    def steps(self) -> set[str]:
+        return {task.status.figures["step"] if task.status else "starting" for task in self.tasks}
+
+    def readings(self, what: str, without: Collection[Mark] = ()) -> dict[Mark, Mapping[str, Any]]:
+        """What each task reads, or has read last, before its first record."""
+        said = [(n, task.status.figures["readings"]) for n, task in enumerate(self.tasks) if task.status]
+        found = {(n, readings[what]["since"]): readings[what] for n, readings in said if what in readings}
+        return {mark: reading for mark, reading in found.items() if mark not in without}
+
+    def progress(self, what: str, without: Collection[Mark] = ()) -> Progress:
+        """Of all tasks together; over when none of them has it before it."""
+        progress = Progress.of(self.readings(what, without).values())
+        return replace(progress, over=progress.over and not self.steps.intersection(_BEFORE[what]))
+
     def total(self, figure: str) -> float:
         return float(sum(task.status.figures[figure] for task in self.tasks if task.status))
 
@@ -68,9 +98,9 @@ class Watch:
         self.components: dict[str, ComponentView] = {}
         self._restart = restart
 
-    def expect(self, component: str, layout: int, tasks: int) -> None:
+    def expect(self, component: str, layout: int, tasks: int, standbys: int = 0) -> None:
         old = self.components.get(component)
-        view = ComponentView(layout, [TaskView() for _ in range(tasks)])
+        view = ComponentView(layout, [TaskView() for _ in range(tasks)], [TaskView() for _ in range(standbys)])
         if old:
             view.failures, view.last_error = old.failures, old.last_error
         self.components[component] = view
@@ -93,6 +123,9 @@ class Watch:
     def _note(self, status: Status) -> Skip | None:
         view = self.components.get(status.component)
         if view is None or view.layout != status.layout:
+            return None
+        if status.task >= len(view.tasks):
+            view.standbys[status.task - len(view.tasks)].status = status
             return None
         task = view.tasks[status.task]
         started_again = status.attempt > task.attempt and task.status is not None and task.status.state == "running"
