@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, Message, Producer
@@ -31,12 +31,17 @@ FEEDING = {
 }
 
 
+def plain_row(key: int, number: int) -> bytes:
+    return b'{"k": %d, "n": %d}' % (key, number)
+
+
 class Feeder:
     """Sends at a steady rate in a thread of its own until stopped; waits while the broker is away."""
 
-    def __init__(self, address: str, topic: str, rate: int) -> None:
+    def __init__(self, address: str, topic: str, rate: int, row: Callable[[int, int], bytes] = plain_row) -> None:
+        """`row`: what is sent for a key and a number."""
         self._producer = Producer({"bootstrap.servers": address, **QUIET, **FEEDING})
-        self._topic = topic
+        self._topic, self._row = topic, row
         self._per_tick = max(1, int(rate * TICK_S))
         self._stopped = threading.Event()
         self._failure: KafkaError | None = None
@@ -48,8 +53,11 @@ class Feeder:
         self._stopped.set()
         self._thread.join()
 
-    def finish(self) -> dict[int, int]:
-        """Stops, waits until everything sent is acknowledged; how many numbers each key has."""
+    def finish(self, least: int, meanwhile: Callable[[], None]) -> dict[int, int]:
+        """Stops when at least so many were sent and all of them are acknowledged; how many numbers each key has."""
+        while self.sent < least:
+            meanwhile()
+            time.sleep(0.2)
         self.stop()
         left = self._producer.flush(120)
         if left or self._failure:
@@ -68,9 +76,7 @@ class Feeder:
     def _send(self) -> None:
         number, key = divmod(self.sent, KEYS)
         try:
-            self._producer.produce(
-                self._topic, b'{"k": %d, "n": %d}' % (key, number), b"%d" % key, on_delivery=self._delivered
-            )
+            self._producer.produce(self._topic, self._row(key, number), b"%d" % key, on_delivery=self._delivered)
             self.sent += 1
         except BufferError:
             self._producer.poll(0.1)
