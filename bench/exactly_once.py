@@ -18,7 +18,7 @@ from bench.failures import FeederFailed
 from bench.killing import VICTIMS, Killer, Supervised, in_turns
 from bench.peers import Work
 from bench.processes import temporary_folder
-from bench.sequences import Feeder, judge, numbers
+from bench.sequences import Feeder, judge, numbered, numbers
 from bench.topics import Topics
 
 BROKER = "broker"
@@ -44,7 +44,7 @@ def main(options: Namespace) -> int:
         folder = temporary_folder(stack)
         settings = {"checkpoints": folder / "checkpoints"}
         pipeline = stack.enter_context(Supervised(PIPELINES[options.host], work, folder, settings))
-        feeder = Feeder(broker.address, work.source, options.rate)
+        feeder = Feeder(broker.address, work.source, options.rate, numbered)
         stack.callback(feeder.stop)
         killer = Killer(pipeline, topics, dice, {BROKER: partial(_away, broker, topics, dice)})
         killer.run(in_turns((*VICTIMS, BROKER), options.kills, dice))

@@ -24,7 +24,7 @@ from bench.failures import FeederFailed
 from bench.killing import VICTIMS, Killer, Supervised, in_turns
 from bench.peers import Work
 from bench.processes import temporary_folder
-from bench.sequences import Feeder, Verdict, judge, numbers
+from bench.sequences import KEYS, Feeder, Verdict, judge, numbers
 from bench.topics import PARTITIONS, Topics
 from bench.watched import Kept, Model, time_of
 from whorl.kafka.clients import KafkaClients
@@ -41,8 +41,8 @@ KEPT_FOR_EVER = {"retention.ms": "-1"}
 
 def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--kills", type=int, default=20, help="how often something is killed")
-    parser.add_argument("--records", type=int, default=200_000, help="feed at least so many records")
-    parser.add_argument("--rate", type=int, default=5_000, help="records/s of the feeder")
+    parser.add_argument("--records", type=int, default=100_000, help="feed at least so many records")
+    parser.add_argument("--rate", type=int, default=1_000, help="records/s of the feeder")
     parser.add_argument("--seed", type=int, default=None, help="of the random moments and victims")
 
 
@@ -57,7 +57,7 @@ def main(options: Namespace) -> int:
         folder = temporary_folder(stack)
         copies = folder / "copies"
         pipeline = stack.enter_context(Supervised("recovery.yaml", work, folder, {"state.dir": copies}))
-        feeder = Feeder(broker.address, work.source, options.rate, _row)
+        feeder = Feeder(broker.address, work.source, options.rate, _record)
         stack.callback(feeder.stop)
         others = {DISK: partial(_lose_disk, pipeline, copies), TASKS: partial(_change_tasks, pipeline, dice)}
         Killer(pipeline, topics, dice, others).run(_kinds(options.kills, dice))
@@ -196,8 +196,9 @@ def _further(work: Work) -> tuple[str, str]:
     return f"{work.sink}.rings", f"{work.sink}.counts"
 
 
-def _row(key: int, number: int) -> bytes:
-    return b'{"k": %d, "n": %d, "at": %.3f}' % (key, number, time_of(key, number) / 1000)
+def _record(sent: int) -> tuple[bytes, bytes]:
+    number, key = divmod(sent, KEYS)
+    return b"%d" % key, b'{"k": %d, "n": %d, "at": %.3f}' % (key, number, time_of(key, number) / 1000)
 
 
 def _equal(same: bool) -> str:

@@ -38,6 +38,9 @@ class Figures:
     commits: int = 0
     commit_seconds: float = 0.0
     restarts: int = 0
+    restored: int = 0
+    """Records of the changelog that were read to have the state again; those that a local copy has need not be."""
+    restore_seconds: float = 0.0
     lag: int = 0
     committed: dict[Place, int] = field(default_factory=dict)
     current: Message | None = None
@@ -56,6 +59,8 @@ class Figures:
             "commits",
             "commit_seconds",
             "restarts",
+            "restored",
+            "restore_seconds",
             "lag",
         )
         positions: dict[str, dict[str, int]] = {}

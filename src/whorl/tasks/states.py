@@ -18,7 +18,7 @@ from typing import Any
 from confluent_kafka import TopicPartition
 
 from whorl.kafka.clients import Clients
-from whorl.kafka.reading import read_on
+from whorl.kafka.reading import read_bulks_on
 from whorl.kafka.transactions import Transactions
 from whorl.plan import naming
 from whorl.sinks.kafka import BY_KEY
@@ -31,9 +31,11 @@ from whorl.tasks.assignment import Assignment
 from whorl.tasks.changelog import DELETIONS_KEPT, decode_lp, encode_lp
 from whorl.tasks.layout import Place
 from whorl.tasks.publishing import Publishing
+from whorl.tasks.signals import Figures
 
 _MAX_AGE = DELETIONS_KEPT / 2
-_CHUNK = 10_000
+_CHUNK, _LEAST = 200_000, 10_000
+"""Entries of the changelog that wait in memory to be written at once: of all lps of a task, and of each at least."""
 _ASK_EVERY = 10.0
 _SWEEP_EVERY, _SWEPT = 1.0, 5_000
 """Seconds, and the entries that are looked at each time: some milliseconds."""
@@ -66,13 +68,13 @@ class States:
 
     # -- 3 restore --------------------------------------------------------------------------------------------------------------------
 
-    def restore(self) -> dict[Place, int]:
+    def restore(self, figures: Figures) -> dict[Place, int]:
         """The positions to go on from."""
         if self._assignment.settings.state.backend == "disk":
             self._tidy()
         for lp in self._lps:
             self._of[lp] = self._open(lp)
-        self._read_on()
+        self._read_on(figures)
         positions: dict[Place, int] = {}
         for state in self._of.values():
             if state.record is not None:
@@ -126,20 +128,23 @@ class States:
         topic = assignment.changelog
         return Wanted(assignment.uid, topic, topic, self._end(lp), _MAX_AGE, self._now(), boot_id())
 
-    def _read_on(self) -> None:
-        topic = self._assignment.changelog
-        waiting: dict[int, list[tuple[bytes, bytes | None]]] = {lp: [] for lp in self._of}
-        ends = {lp: state.position for lp, state in self._of.items()}
-        starts = {(topic, lp): position for lp, position in ends.items()}
-        for message in read_on(self._clients, starts):
-            lp = message.partition()
-            waiting[lp].append((message.key(), message.value()))
-            ends[lp] = message.offset() + 1
-            if len(waiting[lp]) == _CHUNK:
-                self._of[lp].absorb(waiting[lp], ends[lp])
-                waiting[lp] = []
+    def _read_on(self, figures: Figures) -> None:
+        """Entries wait until there are many of an lp: the more are written at once, the fewer pages are written twice."""
+        topic, most = self._assignment.changelog, max(_CHUNK // (len(self._of) or 1), _LEAST)
+        waiting: dict[int, dict[bytes, bytes | None]] = {lp: {} for lp in self._of}
+        last: dict[int, Any] = {}
+        for bulk in read_bulks_on(self._clients, {(topic, lp): state.position for lp, state in self._of.items()}):
+            for message in bulk:
+                lp = message.partition()
+                waiting[lp][message.key()] = message.value()
+                last[lp] = message
+            figures.restored += len(bulk)
+            for lp in [lp for lp, entries in waiting.items() if len(entries) >= most]:
+                self._of[lp].absorb(waiting[lp], last[lp].offset() + 1)
+                waiting[lp] = {}
         for lp, entries in waiting.items():
-            self._of[lp].absorb(entries, ends[lp], current=True)
+            end = last[lp].offset() + 1 if lp in last else self._of[lp].position
+            self._of[lp].absorb(entries, end, current=True)
 
     # -- 5 and 6 ----------------------------------------------------------------------------------------------------------------------
 

@@ -139,7 +139,9 @@ class Task:
         if states is None:
             stored = read_positions(self.clients, assignment.changelog, assignment.layout.lps_of(self.number))
         else:
-            stored = states.restore()
+            started = self.clock()
+            stored = states.restore(self.figures)
+            self.figures.restore_seconds += self.clock() - started
         positions = {place: stored[place] for place in assignment.layout.places_of(self.number, assignment.read)}
         self.figures.committed = dict(positions)
         return positions
