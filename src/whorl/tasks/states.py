@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -57,8 +58,8 @@ class States:
         self._of: dict[int, LpState] = {}
         self._written: dict[int, bytes] = {}
         """By lp: its own record of this transaction."""
-        self._ask_at: dict[int, float] = {}
-        self._sweep_at = 0.0
+        self._asked_at: dict[int, float] = {}
+        self._swept_at = 0.0
 
     def __getitem__(self, lp: int) -> LpState:
         return self._of[lp]
@@ -163,9 +164,9 @@ class States:
 
     def sweep(self) -> None:
         """Removes some of what has expired, so that it goes from the changelog too; now and then."""
-        if self._wall() < self._sweep_at:
+        if self._is_since(self._swept_at, _SWEEP_EVERY):
             return
-        self._sweep_at = self._wall() + _SWEEP_EVERY
+        self._swept_at = self._wall()
         for state in self._of.values():
             state.sweep(_SWEPT)
 
@@ -177,26 +178,31 @@ class States:
     def _position(self, lp: int) -> int:
         """Where the changelog ends, as it was asked some time ago: what lies between is in the copy already, and reading it again changes
         nothing. To ask at each commit would cost more than it spares at the next start."""
-        now = self._wall()
-        if now >= self._ask_at.get(lp, 0.0):
-            self._ask_at[lp] = now + _ASK_EVERY
-            return self._end(lp)
-        return self._of[lp].position
+        if self._is_since(self._asked_at.get(lp, 0.0), _ASK_EVERY):
+            return self._of[lp].position
+        self._asked_at[lp] = self._wall()
+        return self._end(lp)
 
     def _end(self, lp: int) -> int:
         _, end = self._asking.get_watermark_offsets(TopicPartition(self._assignment.changelog, lp), timeout=30)
         return int(end)
 
     def close(self) -> None:
-        for state in self._of.values():
-            state.close()
-        self._of.clear()
-        if "_asking" in vars(self):
-            self._asking.close()
+        """All of them, also where one cannot write what waits: a folder that is not let go of is lost to whoever comes next."""
+        with ExitStack() as closing:
+            for state in self._of.values():
+                closing.callback(state.close)
+            if "_asking" in vars(self):
+                closing.callback(self._asking.close)
+            self._of.clear()
 
     @cached_property
     def _asking(self) -> Any:
         return self._clients.consumer()
+
+    def _is_since(self, moment: float, seconds: float) -> bool:
+        """Whether the moment is less than so many seconds ago. One that lies ahead is not: the clock was set back."""
+        return 0 <= self._wall() - moment < seconds
 
     def _now(self) -> int:
         return round(self._wall() * 1000)
