@@ -9,13 +9,13 @@ from types import FrameType
 
 from confluent_kafka import KafkaException
 
-from bench import count, exactly_once, forward, keys, memory, query, recovery, start
+from bench import count, exactly_once, forward, keys, memory, query, recovery, rescale, start
 from bench.failures import BenchFailed
 from whorl.errors import WhorlError
 
 BENCHMARKS = {
     "forward": forward, "count": count, "query": query, "exactly_once": exactly_once, "recovery": recovery, "keys": keys,
-    "memory": memory, "start": start,
+    "rescale": rescale, "memory": memory, "start": start,
 }  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from statistics import mean, median
 from typing import Any
 from uuid import uuid4
 
+from bench import records
 from bench.cluster import add_broker_option, address
 from bench.failures import ProcessFailed
 from bench.peers import Work
@@ -40,8 +41,6 @@ COMMITS_PER_S = 10
 WARM_UP_S = 5
 LOADED_S = 1800
 MEMORY_MB = 128
-SCATTER = 2_654_435_761
-"""A prime: multiples of it visit every key once before any comes again, far from the one before."""
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -153,7 +152,7 @@ class Counted:
         return float(restored / seconds)
 
     def _touch(self, number: int) -> tuple[bytes, bytes]:
-        return b"k%08d" % (number * SCATTER % self._keys), b"1"
+        return records.scattered(number, self._keys)
 
     @contextmanager
     def _fed(self, rate: int) -> Iterator[None]:
