@@ -27,7 +27,7 @@ from bench import records
 from bench.cluster import add_broker_option, address
 from bench.failures import ProcessFailed
 from bench.peers import Work
-from bench.processes import Process, resident_mb, temporary_folder
+from bench.processes import Process, cpu_seconds, resident_mb, temporary_folder
 from bench.sequences import Feeder
 from bench.start import seconds_until
 from bench.topics import Topics
@@ -68,13 +68,15 @@ def main(options: Namespace) -> int:
 
 @dataclass
 class Peak:
-    """Of the workers' memory, in MB."""
+    """Of the workers' memory, in MB; and the seconds of CPU that those of the last run took."""
 
     own: float = 0.0
     resident: float = 0.0
+    cpu: float = 0.0
 
     def take(self, process: Process) -> None:
         found = workers(process)
+        self.cpu = cpu_seconds(found) or self.cpu
         self.own = max(self.own, resident_mb(found, "RssAnon"))
         self.resident = max(self.resident, resident_mb(found))
 
@@ -101,8 +103,8 @@ class Counted:
         self._topics.load(self._work.source, map(self._touch, range(self._keys)))
         loaded = time.monotonic()
         with self._running("--until-caught-up") as whorl:
-            if whorl.wait(LOADED_S):
-                raise ProcessFailed(f"the keys were not taken in; the log:\n{whorl.tail()}")
+            if code := whorl.wait(LOADED_S):
+                raise ProcessFailed(f"the keys were not taken in, exit code {code}; the log:\n{whorl.tail()}")
         print(
             f"keys {self._keys:,} fed in {loaded - started:.0f} s, kept in {time.monotonic() - loaded:.0f} s",
             flush=True,
@@ -111,7 +113,7 @@ class Counted:
     def commits(self, seconds: int) -> list[float]:
         """Their durations in ms, while every task has about so many keys to each."""
         with self._running() as whorl, self._fed(TOUCHED * COMMITS_PER_S * TASKS):
-            self._await_output(whorl)
+            self._until_output(whorl, self._topics.committed_end(self._work.sink), time.monotonic())
             time.sleep(WARM_UP_S)
             since = time.time()
             time.sleep(seconds)
@@ -142,13 +144,14 @@ class Counted:
         shutil.rmtree(self._copies)
         since = time.time()
         with self._running("--until-caught-up") as whorl:
-            if whorl.wait(LOADED_S):
-                raise ProcessFailed(f"the state was not there again; the log:\n{whorl.tail()}")
+            if code := whorl.wait(LOADED_S):
+                raise ProcessFailed(f"the state was not there again, exit code {code}; the log:\n{whorl.tail()}")
         figures = self._news.last(since).values()
         restored, seconds = sum(task["restored"] for task in figures), max(task["restore_seconds"] for task in figures)
         if restored < self._keys:
             raise ProcessFailed(f"{restored:,} of {self._keys:,} keys came back")
-        print(f"keys {self._keys:,}: {restored:,} records of the changelog read in {seconds:.1f} s", flush=True)
+        cost = f"{self.peak.cpu:.1f} s of CPU of the workers, their start and end in it"
+        print(f"keys {self._keys:,}: {restored:,} records of the changelog read in {seconds:.1f} s, {cost}", flush=True)
         return float(restored / seconds)
 
     def _touch(self, number: int) -> tuple[bytes, bytes]:
@@ -166,11 +169,10 @@ class Counted:
     def _timed(self) -> Iterator[Callable[[], float]]:
         before, started = self._topics.committed_end(self._work.sink), time.monotonic()
         with self._running() as whorl:
-            yield lambda: seconds_until(lambda: self._topics.committed_end(self._work.sink) > before, whorl, started)
+            yield lambda: self._until_output(whorl, before, started)
 
-    def _await_output(self, whorl: Process) -> None:
-        before = self._topics.committed_end(self._work.sink)
-        seconds_until(lambda: self._topics.committed_end(self._work.sink) > before, whorl, time.monotonic())
+    def _until_output(self, whorl: Process, before: int, started: float) -> float:
+        return seconds_until(lambda: self._topics.committed_end(self._work.sink) > before, whorl, started, LOADED_S)
 
     @contextmanager
     def _running(self, *options: str) -> Iterator[Process]:

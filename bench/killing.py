@@ -24,7 +24,7 @@ VICTIMS: dict[str, Callable[[Process], list[Member]]] = {
     "driver": lambda process: [member for member in process.members() if member.pid == process.pid],
 }
 STUCK_S = 150
-ORPHAN_S = 10
+ORPHAN_S = 30
 AT_ONCE = 0.25
 
 
@@ -81,7 +81,7 @@ class Supervised:
         return run_whorl(self._pipeline, self._work, self._folder, *settings, *options, log=log)
 
     def _bury(self) -> None:
-        """Nothing of a dead driver may live on for longer than 10 s."""
+        """Nothing of a dead driver may live on; a machine that is busy takes its time over it."""
         self._dead = [(process, since) for process, since in self._dead if process.members()]
         for process, since in self._dead:
             if time.monotonic() - since > ORPHAN_S:

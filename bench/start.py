@@ -59,10 +59,10 @@ def _whorl_start(topics: Topics, source: str) -> float:
         return seconds_until(lambda: topics.committed_end(sink) > 0, whorl, started)
 
 
-def seconds_until(reached: Callable[[], bool], process: Process, started: float) -> float:
+def seconds_until(reached: Callable[[], bool], process: Process, started: float, timeout: float = TIMEOUT_S) -> float:
     while not reached():
-        if time.monotonic() - started > TIMEOUT_S:
-            raise TooSlow(f"{process.log.stem} was not up after {TIMEOUT_S} s; its log:\n{process.tail()}")
+        if time.monotonic() - started > timeout:
+            raise TooSlow(f"{process.log.stem} was not up after {timeout:g} s; its log:\n{process.tail()}")
         process.check()
         time.sleep(0.01)
     return time.monotonic() - started

@@ -160,6 +160,8 @@ def step(view: ComponentView) -> str:
     """The step most behind of all tasks."""
     steps = {task.status.figures["step"] if task.status else "starting" for task in view.tasks}
     first = next((name for name in ("starting", "joining", "restoring", "bootstrapping") if name in steps), "running")
+    if first == "restoring" and view.total("restored"):
+        return f"restoring, {view.total('restored'):,.0f} records read"
     return f"bootstrapping {_progress(view)}" if first == "bootstrapping" else first
 
 
