@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from bench.cluster import Cluster, cluster
 from bench.failures import FeederFailed
-from bench.killing import VICTIMS, Killer, Supervised, in_turns
+from bench.killing import VICTIMS, Killer, Supervised, add_kill_options, in_turns, thrown
 from bench.peers import Work
 from bench.processes import temporary_folder
 from bench.sequences import Feeder, judge, numbered, numbers
@@ -27,16 +27,11 @@ PIPELINES = {"tasks": "forward.yaml", "query": "query_copy.yaml"}
 
 def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--host", choices=PIPELINES, default="tasks", help="what runs the pipeline on Spark")
-    parser.add_argument("--kills", type=int, default=20, help="how many processes are killed")
-    parser.add_argument("--records", type=int, default=200_000, help="feed at least so many records")
-    parser.add_argument("--rate", type=int, default=5_000, help="records/s of the feeder")
-    parser.add_argument("--seed", type=int, default=None, help="of the random moments and victims")
+    add_kill_options(parser, records=200_000, rate=5_000)
 
 
 def main(options: Namespace) -> int:
-    seed = options.seed if options.seed is not None else random.randrange(1_000_000)
-    print(f"exactly_once seed={seed}", flush=True)
-    name, dice = f"kills-{uuid4().hex[:8]}", random.Random(seed)
+    name, dice = f"kills-{uuid4().hex[:8]}", thrown("exactly_once", options)
     with cluster() as broker, ExitStack() as stack:
         topics = Topics(broker.address)
         work = Work(broker.address, name, f"{name}-in", f"{name}-out")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +27,20 @@ VICTIMS: dict[str, Callable[[Process], list[Member]]] = {
 STUCK_S = 150
 ORPHAN_S = 30
 AT_ONCE = 0.25
+
+
+def add_kill_options(parser: ArgumentParser, records: int, rate: int) -> None:
+    parser.add_argument("--kills", type=int, default=20, help="how often something is killed")
+    parser.add_argument("--records", type=int, default=records, help="feed at least so many records")
+    parser.add_argument("--rate", type=int, default=rate, help="records/s of the feeder")
+    parser.add_argument("--seed", type=int, default=None, help="of the random moments and victims")
+
+
+def thrown(benchmark: str, options: Namespace) -> random.Random:
+    """The dice; their seed is told, so that a run can be had again."""
+    seed = options.seed if options.seed is not None else random.randrange(1_000_000)
+    print(f"{benchmark} seed={seed}", flush=True)
+    return random.Random(seed)
 
 
 def in_turns(kinds: Sequence[str], kills: int, dice: random.Random) -> list[str]:

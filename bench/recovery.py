@@ -21,7 +21,7 @@ from uuid import uuid4
 
 from bench.cluster import cluster
 from bench.failures import FeederFailed
-from bench.killing import VICTIMS, Killer, Supervised, in_turns
+from bench.killing import VICTIMS, Killer, Supervised, add_kill_options, in_turns, thrown
 from bench.peers import Work
 from bench.processes import temporary_folder
 from bench.sequences import KEYS, Feeder, Verdict, judge, numbers
@@ -40,16 +40,11 @@ KEPT_FOR_EVER = {"retention.ms": "-1"}
 
 
 def add_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--kills", type=int, default=20, help="how often something is killed")
-    parser.add_argument("--records", type=int, default=100_000, help="feed at least so many records")
-    parser.add_argument("--rate", type=int, default=1_000, help="records/s of the feeder")
-    parser.add_argument("--seed", type=int, default=None, help="of the random moments and victims")
+    add_kill_options(parser, records=100_000, rate=1_000)
 
 
 def main(options: Namespace) -> int:
-    seed = options.seed if options.seed is not None else random.randrange(1_000_000)
-    print(f"recovery seed={seed}", flush=True)
-    name, dice = f"recovery-{uuid4().hex[:8]}", random.Random(seed)
+    name, dice = f"recovery-{uuid4().hex[:8]}", thrown("recovery", options)
     with cluster() as broker, ExitStack() as stack:
         topics = Topics(broker.address)
         work = Work(broker.address, name, f"{name}-in", f"{name}-out")
