@@ -132,6 +132,11 @@ def memory_mb(members: Sequence[Member]) -> float:
     return sum(_pss_kb(member.pid) for member in members) / 1024
 
 
+def resident_mb(members: Sequence[Member], kind: str = "VmRSS") -> float:
+    """`kind` as the kernel names it: all that is in memory (VmRSS), or only what is the processes' own (RssAnon) and no page of a file."""
+    return sum(_status_kb(member.pid, kind) for member in members) / 1024
+
+
 def cpu_seconds(members: Sequence[Member]) -> float:
     return sum(_cpu_ticks(member.pid) for member in members) / os.sysconf("SC_CLK_TCK")
 
@@ -147,11 +152,19 @@ def _member(entry: Path) -> Member | None:
 
 
 def _pss_kb(pid: int) -> int:
+    return _kb_in(PROC / str(pid) / "smaps_rollup", "Pss")
+
+
+def _status_kb(pid: int, kind: str) -> int:
+    return _kb_in(PROC / str(pid) / "status", kind)
+
+
+def _kb_in(file: Path, name: str) -> int:
     try:
-        lines = (PROC / str(pid) / "smaps_rollup").read_text().splitlines()
+        lines = file.read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+    return next((int(line.split()[1]) for line in lines if line.startswith(f"{name}:")), 0)
 
 
 def _cpu_ticks(pid: int) -> int:

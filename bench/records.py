@@ -14,6 +14,8 @@ PER_MINUTE = 50_000
 LATE_MS = 10_000
 LOOKED_AT = 1000
 """Of how many keys the totals are known."""
+_SCATTER = 2_654_435_761
+"""A prime."""
 
 
 class Written(NamedTuple):
@@ -85,6 +87,11 @@ def totals(count: int, keys: int, written: Written) -> dict[bytes, bytes]:
             seen, total = found.get(key, (0, 0))
             found[key] = seen + 1, total + amount
     return {_key(key): written.total % total for key, total in found.items()}
+
+
+def scattered(number: int, keys: int) -> tuple[bytes, bytes]:
+    """The n-th of amounts that are all 1: every key has its turn before any comes again, far from the one before."""
+    return _key(number * _SCATTER % keys), b"1"
 
 
 def _drawn(count: int, keys: int) -> Iterator[tuple[int, int]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, Message, Producer
@@ -31,12 +31,18 @@ FEEDING = {
 }
 
 
+def numbered(sent: int) -> tuple[bytes, bytes]:
+    number, key = divmod(sent, KEYS)
+    return b"%d" % key, b'{"k": %d, "n": %d}' % (key, number)
+
+
 class Feeder:
     """Sends at a steady rate in a thread of its own until stopped; waits while the broker is away."""
 
-    def __init__(self, address: str, topic: str, rate: int) -> None:
+    def __init__(self, address: str, topic: str, rate: int, record: Callable[[int], tuple[bytes, bytes]]) -> None:
+        """`record`: key and value of the n-th one."""
         self._producer = Producer({"bootstrap.servers": address, **QUIET, **FEEDING})
-        self._topic = topic
+        self._topic, self._record = topic, record
         self._per_tick = max(1, int(rate * TICK_S))
         self._stopped = threading.Event()
         self._failure: KafkaError | None = None
@@ -48,8 +54,11 @@ class Feeder:
         self._stopped.set()
         self._thread.join()
 
-    def finish(self) -> dict[int, int]:
-        """Stops, waits until everything sent is acknowledged; how many numbers each key has."""
+    def finish(self, least: int = 0, meanwhile: Callable[[], None] = lambda: None) -> dict[int, int]:
+        """Stops when at least so many were sent and all of them are acknowledged; how many numbers each key has."""
+        while self.sent < least:
+            meanwhile()
+            time.sleep(0.2)
         self.stop()
         left = self._producer.flush(120)
         if left or self._failure:
@@ -66,11 +75,9 @@ class Feeder:
             self._stopped.wait(max(0.0, due - time.monotonic()))
 
     def _send(self) -> None:
-        number, key = divmod(self.sent, KEYS)
+        key, value = self._record(self.sent)
         try:
-            self._producer.produce(
-                self._topic, b'{"k": %d, "n": %d}' % (key, number), b"%d" % key, on_delivery=self._delivered
-            )
+            self._producer.produce(self._topic, value, key, on_delivery=self._delivered)
             self.sent += 1
         except BufferError:
             self._producer.poll(0.1)

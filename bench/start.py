@@ -46,7 +46,7 @@ def _session_start() -> float:
         files = spark_files_in(temporary_folder(stack))
         started = time.monotonic()
         session = stack.enter_context(Process((PYTHON, PEERS / "bare_session.py"), LOGS / "bare_session.log", files))
-        return _seconds_until(lambda: "ready" in session.log.read_text(errors="replace"), session, started)
+        return seconds_until(lambda: "ready" in session.log.read_text(errors="replace"), session, started)
 
 
 def _whorl_start(topics: Topics, source: str) -> float:
@@ -56,13 +56,13 @@ def _whorl_start(topics: Topics, source: str) -> float:
         stack.callback(topics.delete, sink)
         started = time.monotonic()
         (whorl,) = Whorl("forward.yaml").start(Work(topics.address, sink, source, sink), stack)
-        return _seconds_until(lambda: topics.committed_end(sink) > 0, whorl, started)
+        return seconds_until(lambda: topics.committed_end(sink) > 0, whorl, started)
 
 
-def _seconds_until(reached: Callable[[], bool], process: Process, started: float) -> float:
+def seconds_until(reached: Callable[[], bool], process: Process, started: float, timeout: float = TIMEOUT_S) -> float:
     while not reached():
-        if time.monotonic() - started > TIMEOUT_S:
-            raise TooSlow(f"{process.log.stem} was not up after {TIMEOUT_S} s; its log:\n{process.tail()}")
+        if time.monotonic() - started > timeout:
+            raise TooSlow(f"{process.log.stem} was not up after {timeout:g} s; its log:\n{process.tail()}")
         process.check()
         time.sleep(0.01)
     return time.monotonic() - started

@@ -68,7 +68,16 @@ class Topics:
         return sum(end for _, end in self.ends(topic))
 
     def ends(self, topic: str) -> list[tuple[int, int]]:
-        """(partition, last stable offset)."""
+        """(partition, last stable offset). A broker that had to wait for its machine has led anew since it was asked last."""
+        try:
+            return self._ends(topic)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.FENCED_LEADER_EPOCH:
+                raise
+        self.reconnect()
+        return self._ends(topic)
+
+    def _ends(self, topic: str) -> list[tuple[int, int]]:
         wanted = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(self.partitions)}
         answers = self._admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=10)
         return [(partition.partition, future.result(10).offset) for partition, future in answers.items()]

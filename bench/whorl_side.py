@@ -37,9 +37,9 @@ def spark_of(log: str) -> str:
     return f"Spark application {said[1]}, {said[2]}" if said else "Spark application not named"
 
 
-def run_whorl(pipeline: str, work: Work, folder: Path, *options: str, log: str = "") -> Process:
+def run_whorl(pipeline: str, work: Work, folder: Path, *options: str, log: str = "", verb: str = "run") -> Process:
     """`pipeline` is a file of bench/pipelines; it takes names and topics from its environment."""
-    command: tuple[str | Path, ...] = (WHORL, "run", PIPELINES / pipeline, "--broker", work.broker, *options)
+    command: tuple[str | Path, ...] = (WHORL, verb, PIPELINES / pipeline, "--broker", work.broker, *options)
     env = {"BENCH_NAME": work.name, "BENCH_SOURCE": work.source, "BENCH_SINK": work.sink}
     return Process(command, LOGS / f"{log or work.name}.log", env | spark_files_in(folder))
 

@@ -15,6 +15,7 @@ from whorl.kafka.topics import NO_LEADER, Cluster
 
 _ANSWER = 30.0
 """Seconds in which a broker answers, or does not."""
+_BULK = 10_000
 
 
 @contextmanager
@@ -56,44 +57,60 @@ def read_as_of_now(clients: Clients, place: tuple[str, int]) -> Iterator[Any]:
     try:
         _, end = consumer.get_watermark_offsets(TopicPartition(*place), timeout=_ANSWER)
         consumer.assign([TopicPartition(*place, 0)])
-        for message in _until_ends(consumer, {place}, timeout=60.0):
-            if message.offset() >= end:
-                return
-            yield message
+        for bulk in _bulks_until_ends(consumer, {place}, timeout=60.0, most=_BULK):
+            for message in bulk:
+                if message.offset() >= end:
+                    return
+                yield message
     finally:
         consumer.close()
 
 
 def read_on(clients: Clients, starts: Mapping[tuple[str, int], int], timeout: float = 60.0) -> Iterator[Any]:
     """As `read_to_end`, from these positions on."""
+    for bulk in read_bulks_on(clients, starts, 1, timeout):
+        yield from bulk
+
+
+def read_bulks_on(
+    clients: Clients, starts: Mapping[tuple[str, int], int], most: int = _BULK, timeout: float = 60.0
+) -> Iterator[list[Any]]:
+    """As `read_on`, up to `most` at once: for those who have millions to read."""
     if not starts:
         return
     consumer = clients.consumer(**{"auto.offset.reset": "earliest", "isolation.level": "read_committed"})
     try:
         consumer.assign([TopicPartition(*place, start) for place, start in starts.items()])
-        yield from _until_ends(consumer, set(starts), timeout)
+        yield from _bulks_until_ends(consumer, set(starts), timeout, most=most)
     finally:
         consumer.close()
 
 
 def _until_ends(consumer: Any, waiting: set[tuple[str, int]], timeout: float, past_open: bool = False) -> Iterator[Any]:
+    for bulk in _bulks_until_ends(consumer, waiting, timeout, past_open):
+        yield from bulk
+
+
+def _bulks_until_ends(
+    consumer: Any, waiting: set[tuple[str, int]], timeout: float, past_open: bool = False, most: int = 1
+) -> Iterator[list[Any]]:
     silent_since = time.monotonic()
     while waiting:
-        message = consumer.poll(0.2)
-        if message is None:
+        first = consumer.poll(0.2)
+        if first is None:
             if time.monotonic() - silent_since > timeout:
                 topic, partition = next(iter(waiting))
                 raise Unavailable(f"topic '{topic}' partition {partition} cannot be read", hint="is its broker up?")
             continue
         silent_since = time.monotonic()
-        error = message.error()
-        if error is None:
-            yield message
-        elif error.code() == KafkaError._PARTITION_EOF:
-            if not (past_open and _hides_more(consumer, message)):
-                waiting.discard((message.topic(), message.partition()))
-        elif not error.retriable():
-            raise KafkaException(error)
+        bulk = [first] if most == 1 else [first, *consumer.consume(most - 1, 0)]
+        for message in [message for message in bulk if message.error() is not None]:
+            if message.error().code() == KafkaError._PARTITION_EOF:
+                if not (past_open and _hides_more(consumer, message)):
+                    waiting.discard((message.topic(), message.partition()))
+            elif not message.error().retriable():
+                raise KafkaException(message.error())
+        yield [message for message in bulk if message.error() is None]
 
 
 def _hides_more(consumer: Any, end: Any) -> bool:

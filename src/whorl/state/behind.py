@@ -45,10 +45,11 @@ class WriteBehind:
         if not self._waiting:
             self._since = self._clock()
         self._waiting.update(puts)
-        self._timers = self._timers or any(key.startswith(_TIMERS) for key in puts)
         self.meta = meta
         if len(self._waiting) > self._most or self._clock() - self._since >= self._age:
             self.flush()
+        else:
+            self._timers = self._timers or any(key.startswith(_TIMERS) for key in puts)
 
     def flush(self) -> None:
         if self._waiting and self.meta is not None:

@@ -97,9 +97,7 @@ class LmdbBackend:
                 raise Superseded(f"the local state in '{self.folder}' was written by another: {stored}")
             for key in [key for key, value in puts.items() if value is None]:
                 writing.delete(short(key))
-            stored_as = [_stored(key, value) for key, value in puts.items() if value is not None]
-            stored_as.sort()
-            writing.cursor().putmulti(stored_as)
+            writing.cursor().putmulti(_in_order(puts))
             writing.put(_META, meta.encode())
         self._meta = meta
 
@@ -154,6 +152,12 @@ def remove(folder: Path) -> None:
         lock = _locked(folder)
         shutil.rmtree(folder, ignore_errors=True)
         lock.close()
+
+
+def _in_order(puts: Mapping[bytes, bytes | None]) -> list[Entry]:
+    """As they are stored, neighbours together. Sorting keys alone is several times as fast as sorting pairs."""
+    ordered = sorted([key for key, value in puts.items() if value is not None])
+    return [(key, puts[key]) if len(key) < LONGEST_KEY else _stored(key, puts[key]) for key in ordered]  # type: ignore[arg-type, misc]
 
 
 def _stored(key: bytes, value: bytes) -> Entry:

@@ -141,16 +141,20 @@ class LpState:
 
     # -- a start ----------------------------------------------------------------------------------------------------------------------
 
-    def absorb(self, entries: Iterable[tuple[bytes, bytes | None]], position: int, current: bool = False) -> None:
-        """Records of the changelog, in order, up to `position`; `current`: that is its end.
+    def absorb(
+        self,
+        entries: Iterable[tuple[bytes, bytes | None]] | Mapping[bytes, bytes | None],
+        position: int,
+        current: bool = False,
+    ) -> None:
+        """Records of the changelog, in order, or the last one of each key, up to `position`; `current`: that is its end.
 
         A copy that was read in part is as old as it was: deletions it has yet to see may be dropped from the changelog meanwhile."""
         if self._pending is not None or self.timers.changes or any(table.values for table in self._tables.values()):
             raise RuntimeError("the changelog is absorbed before records are processed")
         latest = dict(entries)
-        for key, value in latest.items():
-            if value is not None and key != LP_KEY:
-                check(value)
+        for start in {value[:1] for key, value in latest.items() if value is not None and key != LP_KEY}:
+            check(start)
         self._write(latest, position, self._wall() if current else self._meta.current_at)
         self._room.empty()
         self.timers.restart()

@@ -8,13 +8,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from functools import cached_property
 from typing import Any
 
 from confluent_kafka import TopicPartition
 
 from whorl.kafka.clients import Clients
-from whorl.kafka.reading import read_on
+from whorl.kafka.reading import read_bulks_on
 from whorl.kafka.transactions import Transactions
 from whorl.sinks.kafka import BY_KEY
 from whorl.state.backend import Backend, MemoryBackend
@@ -28,9 +29,8 @@ from whorl.tasks.layout import Place
 from whorl.tasks.publishing import Publishing
 from whorl.tasks.readings import Reading
 
-_CHUNK = 10_000
-_TELL = 1_000
-"""Records after which it is told how far the changelog was read."""
+_CHUNK, _LEAST = 200_000, 10_000
+"""Entries of the changelog that wait in memory to be written at once: of all lps of a task, and of each at least."""
 _ASK_EVERY = 10.0
 _SWEEP_EVERY, _SWEPT = 1.0, 5_000
 """Seconds, and the entries that are looked at each time: some milliseconds."""
@@ -52,8 +52,8 @@ class States:
         self._of: dict[int, LpState] = {}
         self._written: dict[int, bytes] = {}
         """By lp: its own record of this transaction."""
-        self._ask_at: dict[int, float] = {}
-        self._sweep_at = 0.0
+        self._asked_at: dict[int, float] = {}
+        self._swept_at = 0.0
         self._ends: dict[int, int] = {}
         """Of the changelog, when the restore began."""
         self._copies = Copies(assignment, lambda lp: self._ends[lp], self._now)
@@ -94,20 +94,20 @@ class States:
         return WriteBehind(self._copies.take(lp))
 
     def _read_on(self, reading: Reading) -> None:
-        topic = self._assignment.changelog
-        waiting: dict[int, list[tuple[bytes, bytes | None]]] = {lp: [] for lp in self._of}
+        """Entries wait until there are many of an lp: the more are written at once, the fewer pages are written twice."""
+        topic, most = self._assignment.changelog, max(_CHUNK // (len(self._of) or 1), _LEAST)
+        waiting: dict[int, dict[bytes, bytes | None]] = {lp: {} for lp in self._of}
         ends = {lp: state.position for lp, state in self._of.items()}
-        starts = {(topic, lp): position for lp, position in ends.items()}
-        for message in read_on(self._clients, starts):
-            lp = message.partition()
-            waiting[lp].append((message.key(), message.value()))
-            ends[lp] = message.offset() + 1
-            reading.records += 1
-            if reading.records % _TELL == 1:
-                reading.move(ends, sum(max(0, self._ends[lp] - end) for lp, end in ends.items()))
-            if len(waiting[lp]) == _CHUNK:
+        for bulk in read_bulks_on(self._clients, {(topic, lp): position for lp, position in ends.items()}):
+            for message in bulk:
+                lp = message.partition()
+                waiting[lp][message.key()] = message.value()
+                ends[lp] = message.offset() + 1
+            reading.records += len(bulk)
+            reading.move(ends, sum(max(0, self._ends[lp] - end) for lp, end in ends.items()))
+            for lp in [lp for lp, entries in waiting.items() if len(entries) >= most]:
                 self._of[lp].absorb(waiting[lp], ends[lp])
-                waiting[lp] = []
+                waiting[lp] = {}
         for lp, entries in waiting.items():
             self._of[lp].absorb(entries, ends[lp], current=True)
         reading.end(ends)
@@ -129,9 +129,9 @@ class States:
 
     def sweep(self) -> None:
         """Removes some of what has expired, so that it goes from the changelog too; now and then."""
-        if self._wall() < self._sweep_at:
+        if self._is_since(self._swept_at, _SWEEP_EVERY):
             return
-        self._sweep_at = self._wall() + _SWEEP_EVERY
+        self._swept_at = self._wall()
         for state in self._of.values():
             state.sweep(_SWEPT)
 
@@ -143,26 +143,31 @@ class States:
     def _position(self, lp: int) -> int:
         """Where the changelog ends, as it was asked some time ago: what lies between is in the copy already, and reading it again changes
         nothing. To ask at each commit would cost more than it spares at the next start."""
-        now = self._wall()
-        if now >= self._ask_at.get(lp, 0.0):
-            self._ask_at[lp] = now + _ASK_EVERY
-            return self._end(lp)
-        return self._of[lp].position
+        if self._is_since(self._asked_at.get(lp, 0.0), _ASK_EVERY):
+            return self._of[lp].position
+        self._asked_at[lp] = self._wall()
+        return self._end(lp)
 
     def _end(self, lp: int) -> int:
         _, end = self._asking.get_watermark_offsets(TopicPartition(self._assignment.changelog, lp), timeout=30)
         return int(end)
 
     def close(self) -> None:
-        for state in self._of.values():
-            state.close()
-        self._of.clear()
-        if "_asking" in vars(self):
-            self._asking.close()
+        """All of them, also where one cannot write what waits: a folder that is not let go of is lost to whoever comes next."""
+        with ExitStack() as closing:
+            for state in self._of.values():
+                closing.callback(state.close)
+            if "_asking" in vars(self):
+                closing.callback(self._asking.close)
+            self._of.clear()
 
     @cached_property
     def _asking(self) -> Any:
         return self._clients.consumer()
+
+    def _is_since(self, moment: float, seconds: float) -> bool:
+        """Whether the moment is less than so many seconds ago. One that lies ahead is not: the clock was set back."""
+        return 0 <= self._wall() - moment < seconds
 
     def _now(self) -> int:
         return round(self._wall() * 1000)
