@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import orjson
 import pytest
 
 from whorl.config.loader import load
@@ -99,3 +100,14 @@ def test_two_streams_meet(tmp_path: Path) -> None:
     apart = (tmp_path / "p.yaml").read_text().replace("cogroup: true", "cogroup: false")
     (tmp_path / "p.yaml").write_text(apart)
     assert len(PipelineHarness(tmp_path / "p.yaml").plan.components) == 3
+
+
+def test_two_streams_are_joined(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(next(text for _, text in BLOCKS if text.startswith("name: settling\n")))
+    harness = PipelineHarness(tmp_path / "p.yaml")
+    section = PAGE.partition("## Joining streams\n")[2].partition("\n## ")[0]
+    for source, record in re.findall(r"^    (orders|payments) +({.*})$", section, re.MULTILINE):
+        harness.send(source, [orjson.loads(record)])
+        harness.run()
+    shown = re.findall(r"^    ({.*})$", section, re.MULTILINE)
+    assert shown and [record.value.decode() for record in harness.records("out")] == shown
