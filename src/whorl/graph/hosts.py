@@ -87,7 +87,7 @@ def _unfit(hosts: Hosts, node: Node) -> tuple[str, str] | None:
         return f"cannot run in tasks: {why}", "take `host` away"
     if node.host != "query" or operator.native(hosts.graph.entering(node.id)) is not None:
         return None
-    if node.type == "python":
+    if node.type == "python" and node.schema is None:
         return "cannot run in a query: its columns are not known", "declare them: `returns: {column: type}`"
     if hosts.graph.entering(node.id) is None:
         return None

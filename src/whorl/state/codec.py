@@ -4,6 +4,7 @@
     key     operator/state NUL user's key                       one value per key
             operator/state{} NUL length, user's key, map key    one entry of a map
             _timers NUL kind, time, operator NUL user's key
+            _order NUL operator NUL …                           what `whorl.state.bounds` counts
 
 Nothing from outside is ever unpickled.
 """
@@ -34,6 +35,7 @@ _DATE, _DECIMAL, _TUPLE, _INT = 1, 2, 3, 4
 _SURROGATES = "surrogatepass"
 
 TIMERS = "_timers"
+ORDER = "_order"
 MAP = "{}"
 """What the names of tables with maps end with."""
 LONGEST_KEY = 511
@@ -184,6 +186,8 @@ def address(entry: bytes) -> Address | None:
     if table == TIMERS.encode():
         timed, _, key = rest[9:].partition(b"\0")
         return Address(timed.decode(), TIMERS, key)
+    if table == ORDER.encode():
+        return None
     operator, _, state = table.decode().partition("/")
     if not state.endswith(MAP):
         return Address(operator, state, rest)

@@ -86,7 +86,7 @@ class States:
         assignment = self._assignment
         timed = [input.id for input in assignment.component.inputs if input.watermark]
         meta = Meta(assignment.uid, assignment.changelog, assignment.changelog, boot=boot_id())
-        return LpState(self._backend(lp), meta, timed, self._room, self._now)
+        return LpState(self._backend(lp), meta, timed, self._room, self._now, assignment.layout.lps)
 
     def _backend(self, lp: int) -> Backend:
         if self._assignment.settings.state.backend == "memory":
