@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,15 @@ class Kept(KeyedOperator):
         context.emit(record)
 
 
+class Next(Kept):
+    version = 2
+
+
+class Migrating(Next):
+    def migrate(self, state: str, key: str, value: Any, version: int) -> Any:
+        return value
+
+
 def plan_of(folder: Path, text: str) -> Plan:
     file = folder / "changing.yaml"
     file.write_text(text)
@@ -40,7 +50,7 @@ def plan_of(folder: Path, text: str) -> Plan:
 def registered(plan: Plan) -> Registration:
     registration = Registration.new(plan.pipeline)
     for component in plan.on(Host.TASKS):
-        registration = registration.with_layout(component.id, 1, 4, ("in",), component.kept)
+        registration = registration.with_layout(component.id, 1, 4, ("in",), component.kept, component.versions)
     return Registration.decode(registration.encode())
 
 
@@ -70,3 +80,24 @@ def test_a_pipeline_that_has_not_run_changes_nothing(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, BEFORE)
     assert list(changes(plan, None)) == []
     assert [change.label for change in changes(plan, Registration.new("changing"))] == [Label.SAFE]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "label", "words"),
+    [
+        (
+            "Kept",
+            "Migrating",
+            "needs migration",
+            "has kept state of version 1, and is of version 2: its method 'migrate'",
+        ),
+        ("Kept", "Next", "cannot read its state", "and is of version 2, with no method 'migrate'"),
+        ("Migrating", "Kept", "cannot read its state", "has kept state of version 2, and is of version 1"),
+        ("Migrating", "Next", "", ""),
+    ],
+)
+def test_versions_of_what_is_kept(tmp_path: Path, before: str, now: str, label: str, words: str) -> None:
+    registration = registered(plan_of(tmp_path, BEFORE.replace("test_changes.Kept", f"test_changes.{before}")))
+    found = list(changes(plan_of(tmp_path, BEFORE.replace("test_changes.Kept", f"test_changes.{now}")), registration))
+    assert [(change.label.value, change.operator) for change in found] == ([(label, "kept")] if label else [])
+    assert not words or words in found[0].what

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from whorl.plan.plan import Component, Host, Plan
+from whorl.state.scope import MIGRATE
 from whorl.tasks.register import ComponentEntry, Registration
 
 
@@ -14,6 +15,7 @@ class Label(Enum):
     SAFE = "safe"
     MIGRATION = "needs migration"
     LOSES = "loses state"
+    UNFIT = "cannot read its state"
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,23 @@ def _of_component(planned: dict[str, Component], component: Component, entry: Co
             yield Change(
                 Label.LOSES, f"operator '{operator}' keeps state by {by}, and now by {_by(now)}", hint, operator
             )
+        else:
+            yield from _of_version(component, entry, operator)
     for operator in component.kept:
         if operator not in entry.kept:
             yield Change(Label.SAFE, f"operator '{operator}' of '{id}' begins to keep state, from nothing")
+
+
+def _of_version(component: Component, entry: ComponentEntry, operator: str) -> Iterator[Change]:
+    before, now = entry.versions.get(operator, 1), component.versions.get(operator, 1)
+    what = f"operator '{operator}' has kept state of version {before}, and is of version {now}"
+    if now < before:
+        yield Change(Label.UNFIT, what, "use the newer code, which can read it", operator)
+    elif now > before and component.migrates(operator):
+        yield Change(Label.MIGRATION, f"{what}: its method 'migrate' is called for what is read", operator=operator)
+    elif now > before:
+        hint = f"give its class a method {MIGRATE}, or give the operator another id, and leave its state behind"
+        yield Change(Label.UNFIT, f"{what}, with no method 'migrate'", hint, operator)
 
 
 def _by(key: tuple[str, ...]) -> str:

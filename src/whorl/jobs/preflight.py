@@ -106,6 +106,8 @@ def _state(flight: Flight) -> Iterator[Finding]:
     for change in changes(flight.plan, flight.registration):
         if change.operator and change.label is Label.LOSES and change.operator not in flight.accept_loss:
             yield Finding("state-lost", change.what, change.hint)
+        elif change.label is Label.UNFIT:
+            yield Finding("state-version", change.what, change.hint)
 
 
 def _growth(flight: Flight, component: Component) -> Iterator[Finding]:

@@ -131,7 +131,9 @@ def _wanted(plan: Plan, ground: Ground, cluster: Cluster, options: RunOptions) -
         places = tuple((topic, p) for topic, count in ground.read_by(component).items() for p in range(count))
         first = partial(first_positions, cluster, component, ground, options.accept_gap)
         tasks = min(lps, plan.settings.tasks or os.cpu_count() or 1)
-        wanted[component.id] = Wanted(component.id, component.group, tasks, lps, places, first, component.kept)
+        wanted[component.id] = Wanted(
+            component.id, component.group, tasks, lps, places, first, component.kept, component.versions
+        )
     return wanted
 
 

@@ -120,6 +120,10 @@ class OperatorType(ABC):
     """Whether it has a step; what has none runs in a query alone."""
     of_queries: str = ""
     """Why it has no step, where others of its type have one."""
+    version: int = 1
+    """Of what it keeps."""
+    migrates: bool = False
+    """Whether it can read what earlier versions of it have kept."""
     upstreams: tuple[Upstream, ...] = ()
     """What it reads, in the order written; known once it has its place in a graph."""
 

@@ -43,6 +43,8 @@ class Wanted:
     first: FirstPositions
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Operators with state, and by which columns."""
+    versions: Mapping[str, int] = field(default_factory=dict)
+    """Of what they keep, where it is not the first."""
 
     @property
     def topics(self) -> tuple[str, ...]:
@@ -81,7 +83,8 @@ class Driver:
         holds a higher layout, so that one that comes back late sees that its time is over."""
         old = self.registration
         for component, entry in old.components.items():
-            old = old.with_layout(component, entry.layout.tasks, entry.layout.lps, entry.topics, entry.kept)
+            same = (entry.layout.tasks, entry.layout.lps, entry.topics, entry.kept, entry.versions)
+            old = old.with_layout(component, *same)
         if old.components:
             self._register.write(old)
             self._fence(old)
@@ -91,7 +94,8 @@ class Driver:
         """1. The next layout of these components, in force and alone when this returns."""
         registration = self.registration
         for want in wanted:
-            registration = registration.with_layout(want.component, want.tasks, want.lps, want.topics, want.kept)
+            wanted_now = (want.tasks, want.lps, want.topics, want.kept, want.versions)
+            registration = registration.with_layout(want.component, *wanted_now)
         self._register.write(registration)
         self._fence(registration)
         self.registration = registration.fenced()

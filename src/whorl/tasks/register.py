@@ -70,6 +70,8 @@ class ComponentEntry:
     """What it reads."""
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Its operators with state, and the columns by which they keep it (none: the key of records)."""
+    versions: Mapping[str, int] = field(default_factory=dict)
+    """Of what these keep, where it is not the first: the highest that has run."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +92,13 @@ class Registration:
         lps: int,
         topics: tuple[str, ...],
         kept: Mapping[str, tuple[str, ...]] | None = None,
+        versions: Mapping[str, int] | None = None,
     ) -> Registration:
         """The next layout of a component; earlier ones stay open until they are fenced."""
         old = self.components.get(component)
         number = old.layout.number + 1 if old else 1
         still_open = (*old.open, (old.layout.number, old.layout.tasks)) if old else ()
-        entry = ComponentEntry(Layout(number, tasks, lps), still_open, topics, kept or {})
+        entry = ComponentEntry(Layout(number, tasks, lps), still_open, topics, kept or {}, versions or {})
         return replace(self, components={**self.components, component: entry})
 
     def fenced(self) -> Registration:
@@ -115,7 +118,8 @@ class Registration:
 def _entry(fields: dict[str, Any]) -> ComponentEntry:
     still_open = tuple((number, tasks) for number, tasks in fields["open"])
     kept = {operator: tuple(key) for operator, key in fields.get("kept", {}).items()}
-    return ComponentEntry(Layout(**fields["layout"]), still_open, tuple(fields["topics"]), kept)
+    layout, topics = Layout(**fields["layout"]), tuple(fields["topics"])
+    return ComponentEntry(layout, still_open, topics, kept, fields.get("versions", {}))
 
 
 def read_registration(clients: Clients, pipeline: str) -> Registration | None:

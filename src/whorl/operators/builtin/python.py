@@ -13,7 +13,7 @@ from whorl.errors import PipelineError
 from whorl.operators.batch_step import BatchStep
 from whorl.operators.bounded_step import BoundedStep
 from whorl.operators.builtin.by_key import Evict, MaxBytes, MaxKeys, limits_of, paths
-from whorl.operators.keyed import BatchOperator, KeyedOperator
+from whorl.operators.keyed import BatchOperator, KeyedOperator, migrates
 from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.keys import key_reader
 from whorl.operators.loading import load
@@ -93,6 +93,9 @@ class Python(OperatorType):
         """Here user code is at hand; the planner, which asks for the key, does not have it."""
         placed = super().reading(upstreams)
         placed._keeps_state = self._is_keyed()
+        if placed._keeps_state:
+            target = load(self.path)
+            placed.version, placed.migrates = target.version, migrates(target)
         return placed
 
     def step(self, schema: Schema | None) -> Step:
