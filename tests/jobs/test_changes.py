@@ -10,7 +10,7 @@ import pytest
 from whorl import Context, KeyedOperator, Row
 from whorl.config.loader import load
 from whorl.graph.check import checked
-from whorl.jobs.changes import Label, changes
+from whorl.jobs.changes import Label, changes, refused
 from whorl.plan.plan import Host, Plan
 from whorl.plan.planner import make_plan
 from whorl.tasks.register import Registration
@@ -101,3 +101,17 @@ def test_versions_of_what_is_kept(tmp_path: Path, before: str, now: str, label: 
     found = list(changes(plan_of(tmp_path, BEFORE.replace("test_changes.Kept", f"test_changes.{now}")), registration))
     assert [(change.label.value, change.operator) for change in found] == ([(label, "kept")] if label else [])
     assert not words or words in found[0].what
+
+
+def test_what_a_run_does_not_start_with(tmp_path: Path) -> None:
+    """Loss may be accepted; state that cannot be read is not lost, and in the way."""
+    before = registered(plan_of(tmp_path, BEFORE))
+    other_key = plan_of(tmp_path, BEFORE.replace("key: a, from: first", "key: b, from: first"))
+    assert [finding.code for finding in refused(other_key, before, ())] == ["state-lost"]
+    assert list(refused(other_key, before, {"kept"})) == []
+    (finding,) = refused(plan_of(tmp_path, BEFORE.replace("test_changes.Kept", "test_changes.Next")), before, {"kept"})
+    assert finding.code == "state-version" and "migrate(self, state, key, value, version)" in finding.hint
+    assert (
+        list(refused(plan_of(tmp_path, BEFORE.replace("test_changes.Kept", "test_changes.Migrating")), before, ()))
+        == []
+    )

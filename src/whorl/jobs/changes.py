@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from whorl.errors import Finding
 from whorl.plan.plan import Component, Host, Plan
 from whorl.state.scope import MIGRATE
 from whorl.tasks.register import ComponentEntry, Registration
@@ -40,6 +41,15 @@ def changes(plan: Plan, registration: Registration | None) -> Iterator[Change]:
     for id in planned:
         if id not in registration.components:
             yield Change(Label.SAFE, f"component '{id}' is new, and starts as its sources say")
+
+
+def refused(plan: Plan, registration: Registration | None, accept_loss: Collection[str]) -> Iterator[Finding]:
+    """What a run does not start with; state of operators in `accept_loss` may be left behind."""
+    for change in changes(plan, registration):
+        if change.label is Label.UNFIT:
+            yield Finding("state-version", change.what, change.hint)
+        elif change.operator and change.label is Label.LOSES and change.operator not in accept_loss:
+            yield Finding("state-lost", change.what, change.hint)
 
 
 def _gone(id: str, entry: ComponentEntry) -> Change:

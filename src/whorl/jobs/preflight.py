@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from whorl.config.spec import KafkaSource
 from whorl.errors import Finding
-from whorl.jobs.changes import Label, changes
+from whorl.jobs.changes import refused
 from whorl.jobs.ground import Ground, not_to_be_spread
 from whorl.kafka.clients import KafkaClients
 from whorl.kafka.partitioner import partition_of
@@ -103,11 +103,7 @@ def _manifest(flight: Flight) -> Iterator[Finding]:
 
 def _state(flight: Flight) -> Iterator[Finding]:
     """State belongs to operators by id, inside their component: what is not taken up again would be lost in silence."""
-    for change in changes(flight.plan, flight.registration):
-        if change.operator and change.label is Label.LOSES and change.operator not in flight.accept_loss:
-            yield Finding("state-lost", change.what, change.hint)
-        elif change.label is Label.UNFIT:
-            yield Finding("state-version", change.what, change.hint)
+    return refused(flight.plan, flight.registration, flight.accept_loss)
 
 
 def _growth(flight: Flight, component: Component) -> Iterator[Finding]:
