@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
+import orjson
 import pytest
 
+from whorl import Context, KeyedOperator, Row, ValueState
 from whorl.config.loader import load
 from whorl.graph.check import check
 from whorl.plan.explain import explain
-from whorl.testing import Given, PipelineHarness
+from whorl.testing import Given, OperatorHarness, PipelineHarness
 
 ROOT = Path(__file__).parent.parent
 CARDS = ROOT / "examples" / "cards"
@@ -99,3 +102,33 @@ def test_two_streams_meet(tmp_path: Path) -> None:
     apart = (tmp_path / "p.yaml").read_text().replace("cogroup: true", "cogroup: false")
     (tmp_path / "p.yaml").write_text(apart)
     assert len(PipelineHarness(tmp_path / "p.yaml").plan.components) == 3
+
+
+def test_two_streams_are_joined(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(next(text for _, text in BLOCKS if text.startswith("name: settling\n")))
+    harness = PipelineHarness(tmp_path / "p.yaml")
+    section = PAGE.partition("## Joining streams\n")[2].partition("\n## ")[0]
+    for source, record in re.findall(r"^    (orders|payments) +({.*})$", section, re.MULTILINE):
+        harness.send(source, [orjson.loads(record)])
+        harness.run()
+    shown = re.findall(r"^    ({.*})$", section, re.MULTILINE)
+    assert shown and [record.value.decode() for record in harness.records("out")] == shown
+
+
+def test_what_is_kept_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Before(KeyedOperator):
+        points = ValueState(int)
+
+        def process(self, key: str, record: Row, context: Context) -> None:
+            self.points.set(record["won"])
+
+    (tmp_path / "points.py").write_text(next(text for _, text in BLOCKS if text.startswith("# points.py\n")))
+    monkeypatch.syspath_prepend(tmp_path)
+    lives = [Before, import_module("points").Points]
+    harness = OperatorHarness(lambda: lives[0]())
+    harness.send("ann", {"won": 7})
+    harness.commit()
+    del lives[0]
+    harness.crash()
+    (row,) = harness.send("ann", {"game": "chess", "won": 3})
+    assert f"has `{orjson.dumps(row['points']).decode()}` then" in PAGE

@@ -3,7 +3,8 @@
     WhorlError                 what is wrong, where, what to do; knows its exit code and whether a retry helps
     ├── PipelineError    (1)   the pipeline or its code is wrong
     │   ├── CheckFailed        all findings of `whorl check` at once
-    │   └── OperatorFailed     user code or an expression raised on a record
+    │   ├── OperatorFailed     user code or an expression raised on a record
+    │   └── StateUnfit         what was kept is not what the operator's code can read
     ├── UsageError       (2)   the command was called wrongly
     └── WorldError       (3)   something around the pipeline is wrong: broker, Java, disk
         ├── PreflightFailed    found before anything was read, all findings at once
@@ -102,6 +103,12 @@ class OperatorFailed(PipelineError):
     def __str__(self) -> str:
         at = f" at {self.position}" if self.position else ""
         return f"{super().__str__()}{at}"
+
+
+class StateUnfit(PipelineError):
+    """Records of the key would fail one after the other, so it ends the run, whatever an operator's `on_error` says."""
+
+    code = "state-unfit"
 
 
 class UsageError(WhorlError):

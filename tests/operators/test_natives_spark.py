@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from whorl.operators.native import Project, Query
 from whorl.operators.operator import Upstream
 from whorl.schema import UNKNOWN, Schema, normal_type
+from whorl.testing import OperatorHarness
 
 pytestmark = pytest.mark.spark
 
@@ -157,6 +158,26 @@ def test_joins(spark: SparkSession, options: dict[str, Any], expected: list[tupl
     shown = result.drop("at", "paid").collect()
     assert sorted(map(_tuple, shown), key=str) == expected
     _agrees(result, made.output(None))
+
+
+@pytest.mark.parametrize("kind", ["inner", "left", "right", "full", "semi"])
+def test_a_join_of_streams_gives_the_same_rows_in_tasks(spark: SparkSession, kind: str) -> None:
+    """Times to the microsecond, at both ends of the interval and beside them."""
+    moments = [NOON + timedelta(microseconds=each) for each in (0, 1, 500, 1999, 2000, 2001, 3500, 4001)]
+    left = [{"id": n % 2, "at": moment, "x": f"x{n}"} for n, moment in enumerate(moments)]
+    right = [{"id": n % 3, "paid": moment, "y": f"y{n}"} for n, moment in enumerate(reversed(moments))]
+    frame(spark, LEFT, left, "l")
+    frame(spark, RIGHT, right, "r")
+    made = operator("join", on="id", kind=kind, within=0.002, time=["at", "paid"]).reading(
+        [Upstream("l", LEFT, time="at"), Upstream("r", RIGHT, time="paid")]
+    )
+    in_query = sorted((list(_utc(row.asDict()).items()) for row in run(spark, made.native(None)).collect()), key=str)
+    harness = OperatorHarness(made.step(None).call)
+    for input, rows in (("l", left[:4]), ("r", right), ("l", left[4:])):
+        for row in rows:
+            harness.send(str(row["id"]), row, input=input)
+    harness.watermark(NOON + timedelta(seconds=1))
+    assert in_query and sorted((list(row.items()) for row in harness.rows), key=str) == in_query
 
 
 def test_a_join_by_condition(spark: SparkSession) -> None:

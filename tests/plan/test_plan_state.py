@@ -101,3 +101,39 @@ def test_who_may_read_a_table(plan_of: MakePlan, reader: str) -> None:
         text = text.replace("from: state", "from: [state, known]")
     with pytest.raises(CheckFailed, match="reads the table 'known', but keeps no state by its key"):
         plan_of(text)
+
+
+TIMED = """
+sources:
+  in: {type: kafka, topic: orders, key: a, schema: {a: long, at: timestamp}, watermark: {column: at, delay: 1s}}
+  other: {type: kafka, topic: others, key: a, schema: {a: long, paid: timestamp}, watermark: {column: paid, delay: 1s}}
+"""
+
+
+def join(more: str = "") -> str:
+    return f"{{id: state, type: join, from: [in, other], on: a, within: 1m, time: [at, paid]{more}}}"
+
+
+def test_streams_that_meet_in_time_are_joined_in_tasks(plan_of: MakePlan) -> None:
+    text = f"{TIMED}operators: [{join()}]\n{SINKS}"
+    (component,) = plan_of(text, cogroup="true").components
+    assert component.kept == {"state": ("a",)} and not component.is_query
+    assert [input.watermark is not None for input in component.inputs] == [True, True]
+    assert [output.keyed for output in component.outputs] == [True]
+    assert set(cuts(plan_of(text)).values()) == {"'state' keeps state by a"}
+
+
+@pytest.mark.parametrize("sql", ["", ", host: query"])
+def test_where_a_query_is_beside_them_they_are_joined_there(plan_of: MakePlan, sql: str) -> None:
+    after = "{id: after, type: sql, query: 'SELECT a, count(*) AS n FROM state GROUP BY a'}"
+    (component,) = plan_of(
+        f"{TIMED}operators: [{join(sql)}, {after}]\n{SINKS.replace('from: state', 'from: after')}"
+    ).components
+    assert component.is_query and component.stateful
+
+
+def test_why_streams_cannot_be_joined_in_tasks(plan_of: MakePlan) -> None:
+    text = TIMED.replace(", watermark: {column: paid, delay: 1s}", "")
+    assert plan_of(f"{text}operators: [{join()}]\n{SINKS}").components[0].is_query
+    with pytest.raises(CheckFailed, match="cannot run in tasks: no source of 'other' has a watermark of 'paid'"):
+        plan_of(f"{text}operators: [{join(', host: tasks')}]\n{SINKS}")

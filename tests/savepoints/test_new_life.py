@@ -54,7 +54,7 @@ def test_times_come_from_those_whose_keys_are_taken() -> None:
 
 
 def test_a_manifest_reads_as_it_was_written() -> None:
-    entry = ComponentEntry(Layout(3, 2, 4), (), ("in", "edge"), {"op": ("a", "b")}, ("edge",), "group")
+    entry = ComponentEntry(Layout(3, 2, 4), (), ("in", "edge"), {"op": ("a", "b")}, {"op": 2}, ("edge",), "group")
     own = {0: encode_lp({("in", 0): 7, ("in", 4): 9}, {}).decode()}
     manifest = Manifest(
         name="one",

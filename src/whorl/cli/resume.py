@@ -13,7 +13,7 @@ from whorl.cli.options import BrokerOption, Config, Profile, Sets
 from whorl.config.framework import framework_settings
 from whorl.config.loader import Loaded, load
 from whorl.errors import PreflightFailed, UsageError
-from whorl.jobs.changes import losses
+from whorl.jobs.changes import refused
 from whorl.jobs.resume import resume_from
 from whorl.jobs.runner import RunOptions, plan_of
 from whorl.jobs.session import session_aside
@@ -69,7 +69,7 @@ def _check(loaded: Loaded, manifest: Manifest, accepted: frozenset[str]) -> None
     if plan.pipeline != manifest.pipeline:
         what = f"the savepoint is of pipeline '{manifest.pipeline}', '{loaded.spec.file}' is '{plan.pipeline}'"
         raise UsageError(what, hint="give the file of that pipeline with --file")
-    if findings := losses(plan, manifest.registration, accepted):
+    if findings := list(refused(plan, manifest.registration, accepted)):
         raise PreflightFailed(findings)
 
 

@@ -16,6 +16,7 @@ from whorl.config.tree import Path
 from whorl.errors import Finding, Location, PipelineError
 from whorl.formats import FormatOptions, codec
 from whorl.graph.graph import Edge, Node, StreamGraph, is_table, together
+from whorl.graph.times import edge_watermark
 from whorl.operators.expressions import compile_expression
 from whorl.operators.loading import load
 from whorl.operators.operator import OperatorType, Upstream
@@ -56,11 +57,17 @@ class Columns:
         return {id: followed[id] for id in self.nodes}
 
     def _upstreams(self, id: str, followed: Mapping[str, Node]) -> list[Upstream]:
-        read = [(edge, followed.get(edge.source)) for edge in self.edges if edge.target == id]
-        return [
-            Upstream(edge.table, source.schema if source else None, source is not None and is_table(source))
-            for edge, source in read
-        ]
+        before = StreamGraph(
+            "", followed, tuple(e for e in self.edges if e.source in followed and e.target in followed)
+        )
+        return [self._upstream(edge, before) for edge in self.edges if edge.target == id]
+
+    def _upstream(self, edge: Edge, before: StreamGraph) -> Upstream:
+        source = before.nodes.get(edge.source)
+        if source is None:
+            return Upstream(edge.table)
+        mark = edge_watermark(before, edge)
+        return Upstream(edge.table, source.schema, is_table(source), mark.column if mark else "")
 
     def _through(self, node: Node, upstreams: Sequence[Upstream]) -> Node:
         if isinstance(node.what, SourceOptions):

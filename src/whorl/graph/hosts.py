@@ -83,10 +83,11 @@ def _unfit(hosts: Hosts, node: Node) -> tuple[str, str] | None:
     if not isinstance(operator, OperatorType):
         return None
     if node.host == "tasks" and not operator.in_tasks:
-        return f"cannot run in tasks: '{node.type}' is of queries", "take `host` away"
+        why = operator.of_queries or f"'{node.type}' is of queries"
+        return f"cannot run in tasks: {why}", "take `host` away"
     if node.host != "query" or operator.native(hosts.graph.entering(node.id)) is not None:
         return None
-    if node.type == "python":
+    if node.type == "python" and node.schema is None:
         return "cannot run in a query: its columns are not known", "declare them: `returns: {column: type}`"
     if hosts.graph.entering(node.id) is None:
         return None

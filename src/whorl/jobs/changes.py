@@ -8,6 +8,7 @@ from enum import Enum
 
 from whorl.errors import Finding
 from whorl.plan.plan import Component, Host, Plan
+from whorl.state.scope import MIGRATE
 from whorl.tasks.register import ComponentEntry, Registration
 
 
@@ -15,6 +16,7 @@ class Label(Enum):
     SAFE = "safe"
     MIGRATION = "needs migration"
     LOSES = "loses state"
+    UNFIT = "cannot read its state"
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,13 @@ def changes(plan: Plan, registration: Registration | None) -> Iterator[Change]:
             yield Change(Label.SAFE, f"component '{id}' is new, and starts as its sources say")
 
 
-def losses(plan: Plan, registration: Registration | None, accepted: Collection[str]) -> list[Finding]:
-    """State belongs to operators by id, inside their component: what is not taken up again would be lost in silence."""
-    return [
-        Finding("state-lost", change.what, change.hint)
-        for change in changes(plan, registration)
-        if change.operator and change.label is Label.LOSES and change.operator not in accepted
-    ]
+def refused(plan: Plan, registration: Registration | None, accept_loss: Collection[str]) -> Iterator[Finding]:
+    """What a run does not start with; state of operators in `accept_loss` may be left behind."""
+    for change in changes(plan, registration):
+        if change.label is Label.UNFIT:
+            yield Finding("state-version", change.what, change.hint)
+        elif change.operator and change.label is Label.LOSES and change.operator not in accept_loss:
+            yield Finding("state-lost", change.what, change.hint)
 
 
 def _gone(id: str, entry: ComponentEntry) -> Change:
@@ -73,9 +75,23 @@ def _of_component(planned: dict[str, Component], component: Component, entry: Co
             yield Change(
                 Label.LOSES, f"operator '{operator}' keeps state by {by}, and now by {_by(now)}", hint, operator
             )
+        else:
+            yield from _of_version(component, entry, operator)
     for operator in component.kept:
         if operator not in entry.kept:
             yield Change(Label.SAFE, f"operator '{operator}' of '{id}' begins to keep state, from nothing")
+
+
+def _of_version(component: Component, entry: ComponentEntry, operator: str) -> Iterator[Change]:
+    before, now = entry.versions.get(operator, 1), component.versions.get(operator, 1)
+    what = f"operator '{operator}' has kept state of version {before}, and is of version {now}"
+    if now < before:
+        yield Change(Label.UNFIT, what, "use the newer code, which can read it", operator)
+    elif now > before and component.migrates(operator):
+        yield Change(Label.MIGRATION, f"{what}: its method 'migrate' is called for what is read", operator=operator)
+    elif now > before:
+        hint = f"give its class a method {MIGRATE}, or give the operator another id, and leave its state behind"
+        yield Change(Label.UNFIT, f"{what}, with no method 'migrate'", hint, operator)
 
 
 def _by(key: tuple[str, ...]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from whorl.config.spec import KafkaSource
 from whorl.errors import Finding
-from whorl.jobs.changes import losses
+from whorl.jobs.changes import refused
 from whorl.jobs.ground import Ground, not_to_be_spread
 from whorl.kafka.clients import KafkaClients
 from whorl.kafka.partitioner import partition_of
@@ -47,7 +47,7 @@ def preflight(flight: Flight) -> list[Finding]:
     findings = list(flight.ground.findings)
     for check in (_version, _transaction_timeout, _manifest):
         findings += check(flight)
-    findings += losses(flight.plan, flight.registration, flight.accept_loss)
+    findings += refused(flight.plan, flight.registration, flight.accept_loss)
     if not findings:
         for component in flight.plan.on(Host.TASKS):
             findings += _offsets(flight, component)

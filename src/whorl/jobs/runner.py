@@ -200,6 +200,7 @@ class _Run:
                 places=tuple((topic, p) for topic, count in read.items() for p in range(count)),
                 first=partial(first_positions, self.cluster, component, ground, self.options.accept_gap),
                 kept=component.kept,
+                versions=component.versions,
                 edges=self.plan.edges_into(component),
             )
         return wanted

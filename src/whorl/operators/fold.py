@@ -10,9 +10,11 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from whorl.operators.bounded_step import BoundedStep
 from whorl.operators.keyed import Context, KeyedOperator
 from whorl.operators.keyed_step import KeyedStep, no_key
 from whorl.operators.record import Metadata, Row
+from whorl.state.bounds import Limits
 from whorl.state.partition import LpState
 from whorl.state.states import Lifetime
 from whorl.state.table import Table
@@ -78,7 +80,11 @@ class FoldStep(KeyedStep):
         return result
 
 
-def step_of(operator: KeyedOperator, id: str, key_of: Callable[[bytes], Any], lifetime: Lifetime) -> KeyedStep:
+def step_of(
+    operator: KeyedOperator, id: str, key_of: Callable[[bytes], Any], lifetime: Lifetime, limits: Limits
+) -> KeyedStep:
+    if limits:
+        return BoundedStep(operator, id, key_of, limits, lifetime=lifetime)
     if isinstance(operator, Fold):
         return FoldStep(operator, id, key_of, lifetime)
     return KeyedStep(operator, id, key_of, (), lifetime)

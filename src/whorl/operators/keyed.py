@@ -44,6 +44,8 @@ class KeyedOperator:
 
     record_type: ClassVar[type | None] = None
     """A dataclass or a pydantic model that `process` gets instead of a dict; a record that does not fit it fails."""
+    version: ClassVar[int] = 1
+    """Of what its states hold: one higher whenever values of before would not do any more, with a `migrate` that knows them."""
 
     def open(self, context: Context) -> None:
         """Once in each task, before the first record. There is no key yet."""
@@ -55,8 +57,19 @@ class KeyedOperator:
     def on_timer(self, key: Any, time: datetime, context: Context) -> None:
         """A timer that `process` has set is due; `time` is the one it was set for."""
 
+    def migrate(self, state: str, key: Any, value: Any, version: int) -> Any:
+        """What the state of this name holds now in place of `value`, which an earlier version has kept; of a list the whole list, of a map
+        one entry. None: nothing. `value` is as it is stored, with dicts for dataclasses. Called when it is read, maybe more than once,
+        until it is written: so it depends on nothing else."""
+        raise NotImplementedError(f"'{type(self).__qualname__}' has no method 'migrate'")
+
     def close(self) -> None:
         """When the task ends in good order."""
+
+
+def migrates(operator: type[KeyedOperator]) -> bool:
+    """Whether it knows values of earlier versions."""
+    return operator.migrate is not KeyedOperator.migrate
 
 
 class BatchOperator(KeyedOperator):

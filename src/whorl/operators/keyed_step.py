@@ -8,9 +8,10 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from whorl.operators.keyed import Context, Emitted, KeyedOperator, moment
+from whorl.operators.keyed import Context, Emitted, KeyedOperator, migrates, moment
 from whorl.operators.record import Metadata, Row
 from whorl.state.binding import Binding
+from whorl.state.fitting import Versions
 from whorl.state.partition import LpState
 from whorl.state.states import Lifetime
 from whorl.state.table import Table
@@ -34,7 +35,8 @@ class KeyedStep:
         self.id = id
         self.operator, self.key_of = operator, key_of
         self._typed = None if operator.record_type is None else _typed(operator.record_type)
-        self._binding = Binding(operator, id, lifetime)
+        migrate = operator.migrate if migrates(type(operator)) else None
+        self._binding = Binding(operator, id, lifetime, Versions(operator.version, migrate, key_of))
         self._scope, self._context = self._binding.scope, Context(id, outputs, tables, parse_duration)
         self._tables: dict[LpState, tuple[Table, ...]] = {}
 

@@ -85,6 +85,8 @@ class Upstream:
     schema: Schema | None = None
     is_table: bool = False
     """No stream: rows to look up by the key of state."""
+    time: str = ""
+    """Its column of event time, where a source before it has a watermark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +112,18 @@ class OperatorType(ABC):
     Options: ClassVar[builtins.type[Options]] = Options
     looks_inside: ClassVar[bool] = True
     """Whether it reads the row at all; where nothing does, records pass undecoded."""
-    changes_key: ClassVar[bool] = False
+    changes_key: bool = False
     """Whether a record may leave with another key."""
     keeps_record: ClassVar[bool] = False
     """Whether what leaves it are records as they came: some may be missing, none is changed."""
     in_tasks: bool = True
     """Whether it has a step; what has none runs in a query alone."""
+    of_queries: str = ""
+    """Why it has no step, where others of its type have one."""
+    version: int = 1
+    """Of what it keeps."""
+    migrates: bool = False
+    """Whether it can read what earlier versions of it have kept."""
     upstreams: tuple[Upstream, ...] = ()
     """What it reads, in the order written; known once it has its place in a graph."""
 

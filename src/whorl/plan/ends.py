@@ -8,9 +8,9 @@ from __future__ import annotations
 from whorl.config.spec import FileSink, KafkaSink, KafkaSource, SinkOptions, SourceOptions
 from whorl.formats import FormatOptions, parse_format
 from whorl.graph.graph import Edge, Node, StreamGraph, keyed_by
+from whorl.graph.times import edge_watermark, own_watermark
 from whorl.plan import naming
 from whorl.plan.plan import Host, Input, Output, OutputKind
-from whorl.plan.queries import edge_watermark, own_watermark
 from whorl.schema import BYTES, TEXT, Schema
 
 ROWS = parse_format("rows")

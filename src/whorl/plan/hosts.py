@@ -43,7 +43,8 @@ def _fixed(graph: StreamGraph, node: Node) -> Hosted | None:
     operator = node.what
     assert isinstance(operator, OperatorType)
     if not operator.in_tasks:
-        return Hosted(Host.QUERY, f"'{node.id}' is {node.type}, which runs in a query")
+        why = f": {operator.of_queries}" if operator.of_queries else ""
+        return Hosted(Host.QUERY, f"'{node.id}' is {node.type}, which runs in a query{why}")
     if node.not_in_tasks:
         return Hosted(Host.QUERY, f"'{node.id}' runs in a query: {node.not_in_tasks}")
     if node.host:

@@ -171,6 +171,17 @@ class Component:
         return {id: key for id, key in keys.items() if key is not None}
 
     @property
+    def versions(self) -> dict[str, int]:
+        """Of what its operators with state keep, where it is not the first."""
+        those = ((placed.node.id, placed.node.what) for placed in self.operators if placed.node.id in self.kept)
+        return {id: what.version for id, what in those if isinstance(what, OperatorType) and what.version != 1}
+
+    def migrates(self, operator: str) -> bool:
+        """Whether it can read what earlier versions of it have kept."""
+        those = [placed.node.what for placed in self.operators if placed.node.id == operator]
+        return any(isinstance(what, OperatorType) and what.migrates for what in those)
+
+    @property
     def keeps_state(self) -> bool:
         return bool(self.kept)
 

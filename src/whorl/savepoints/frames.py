@@ -35,7 +35,7 @@ RECORDS = pa.schema(
         ("headers", pa.list_(_HEADER)),
     ]
 )
-_WRITTEN = pa.schema([("written", pa.int64()), ("misplaced", pa.binary())])
+_WRITTEN = pa.schema([("written", pa.int64()), ("unmovable", pa.binary())])
 _ROWS = 10_000
 
 
@@ -66,12 +66,20 @@ def write_state(state: DataFrame, clients: KafkaClients, topic: str, before: int
     """Into a changelog of `now` lps, of entries that were in `before`."""
     write = partial(_write_state, clients, topic, before, now)
     for row in state.mapInArrow(write, from_arrow_schema(_WRITTEN)).collect():
-        if row.misplaced is not None:
-            raise WorldError(
-                f"key {bytes(row.misplaced)!r} is not in the logical partition where its hash (murmur2) belongs",
-                hint=f"who writes the topic partitions it by other rules: only numbers that divide {before} are possible",
-                code="rescale-keys",
-            )
+        if row.unmovable is not None:
+            raise _unmovable(bytes(row.unmovable), before)
+
+
+def _unmovable(entry: bytes, before: int) -> WorldError:
+    key = user_key(entry)
+    if key is None:
+        what = "an operator with 'max_keys' or 'max_bytes' has the order of its writes in each logical partition"
+        return WorldError(what, hint="their number stays; another number of tasks is possible", code="rescale-keys")
+    return WorldError(
+        f"key {key!r} is not in the logical partition where its hash (murmur2) belongs",
+        hint=f"who writes the topic partitions it by other rules: only numbers that divide {before} are possible",
+        code="rescale-keys",
+    )
 
 
 # -- on executors ---------------------------------------------------------------------------------------------------------------------
@@ -118,21 +126,22 @@ def _write_state(
         for lp, key, value in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             to = _moved(lp, key, before, now)
             if to is None:
-                yield pa.RecordBatch.from_pylist([{"written": 0, "misplaced": user_key(key)}], schema=_WRITTEN)
+                yield pa.RecordBatch.from_pylist([{"written": 0, "unmovable": key}], schema=_WRITTEN)
                 return
             writer.write(topic, to, key, value)
     writer.flush()
-    yield pa.RecordBatch.from_pylist([{"written": writer.written, "misplaced": None}], schema=_WRITTEN)
+    yield pa.RecordBatch.from_pylist([{"written": writer.written, "unmovable": None}], schema=_WRITTEN)
 
 
 def _moved(lp: int, key: bytes, before: int, now: int) -> int | None:
-    """The lp of an entry among `now`; None where its key is not where murmur2 puts it, and so nobody knows where its records will be."""
-    if before % now == 0:
-        return lp % now
+    """The lp of an entry among `now`; None where it belongs to its lp and not to a key, or where its key is not where murmur2 puts it, so
+    that nobody knows where its records will be."""
+    if before == now:
+        return lp
     own = user_key(key)
-    if own is None or partition_of(own, before) != lp:
+    if own is None or (before % now and partition_of(own, before) != lp):
         return None
-    return partition_of(own, now)
+    return partition_of(own, now) if before % now else lp % now
 
 
 class _Writer:

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from whorl.errors import PipelineError
+from whorl.state.codec import HIGHEST_VERSION
 from whorl.state.conversion import conversion
+from whorl.state.fitting import Fitting, Versions
 from whorl.state.partition import LpState
 from whorl.state.scope import Rules, Scope
-from whorl.state.states import Lifetime, State
+from whorl.state.states import Lifetime, ListState, State
 from whorl.state.table import Table
 from whorl.units import parse_duration
 
@@ -29,13 +31,22 @@ class Binding:
     """The states of one operator object. `scope.tables = binding.tables(lp)`, kept by the host for each lp, and `scope.key = …` say
     where they act."""
 
-    def __init__(self, operator: object, id: str, lifetime: Lifetime | None = None) -> None:
+    def __init__(
+        self, operator: object, id: str, lifetime: Lifetime | None = None, versions: Versions | None = None
+    ) -> None:
         """`lifetime`: of those states that declare none."""
         self.scope = Scope()
         self._id = id
+        self._versions = versions or Versions()
+        if not (isinstance(self._versions.now, int) and 1 <= self._versions.now <= HIGHEST_VERSION):
+            raise PipelineError(
+                f"the version of '{id}' is {self._versions.now!r}, and not a number from 1 to {HIGHEST_VERSION}",
+                code="state-declared",
+            )
         self._states = {name: state.or_lasting(lifetime or {}) for name, state in declared(type(operator)).items()}
+        self._rules = {name: rules(state, name, id) for name, state in self._states.items()}
         for at, (name, state) in enumerate(self._states.items()):
-            setattr(operator, name, state.bound(self.scope, at, rules(state, name, id)))
+            setattr(operator, name, state.bound(self.scope, at, self._rules[name]))
 
     @property
     def expires(self) -> bool:
@@ -51,7 +62,10 @@ class Binding:
 
     def _tables(self, lp: LpState) -> Iterator[Table]:
         for name, state in self._states.items():
-            yield lp.table(self._id, f"{name}{state.suffix}", event=state.ttl_time == "event")
+            table = lp.table(self._id, f"{name}{state.suffix}", event=state.ttl_time == "event")
+            table.version = self._versions.now
+            table.fitting = Fitting(self._rules[name], self._versions, table.prefix, isinstance(state, ListState))
+            yield table
 
 
 def rules(state: State[Any], name: str, operator: str) -> Rules:

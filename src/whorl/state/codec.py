@@ -1,9 +1,11 @@
 """The bytes of state, in the changelog and on disk alike. They outlive the program: what one version wrote every later one reads.
 
-    value   a byte of version (low half) and flags (high half), eight bytes of expiry where there is one, msgpack (zlib where it helps)
+    value   a byte of format version (low half) and flags (high half), two bytes of the operator's version where it is not 1, eight bytes
+            of expiry where there is one, msgpack (zlib where it helps)
     key     operator/state NUL user's key                       one value per key
             operator/state{} NUL length, user's key, map key    one entry of a map
             _timers NUL kind, time, operator NUL user's key
+            _order NUL operator NUL …                           what `whorl.state.bounds` counts
 
 Nothing from outside is ever unpickled.
 """
@@ -25,15 +27,19 @@ from whorl.errors import PipelineError, WorldError
 from whorl.state.values import Timed
 
 VERSION = 1
-_TIMED, _EVENT, _SQUEEZED = 0x10, 0x20, 0x40
+_TIMED, _EVENT, _SQUEEZED, _STAMPED = 0x10, 0x20, 0x40, 0x80
 _KNOWN = 0x0F
 _EXPIRY = struct.Struct(">q")
+_STAMP = struct.Struct(">H")
+HIGHEST_VERSION = 0xFFFF
+"""Of an operator."""
 _LENGTH = struct.Struct(">I")
 _LARGE = 1024
 _DATE, _DECIMAL, _TUPLE, _INT = 1, 2, 3, 4
 _SURROGATES = "surrogatepass"
 
 TIMERS = "_timers"
+ORDER = "_order"
 MAP = "{}"
 """What the names of tables with maps end with."""
 LONGEST_KEY = 511
@@ -121,6 +127,8 @@ def decode(raw: bytes) -> Any:
     if flags == VERSION:
         return _unpacked(raw[1:])
     check(raw)
+    if flags & _STAMPED:
+        return decode(bytes((flags ^ _STAMPED,)) + raw[1 + _STAMP.size :])
     packed = raw[9:] if flags & _TIMED else raw[1:]
     value = _unpacked(zlib.decompress(packed) if flags & _SQUEEZED else packed)
     return Timed(value, _EXPIRY.unpack_from(raw, 1)[0], bool(flags & _EVENT)) if flags & _TIMED else value
@@ -129,7 +137,7 @@ def decode(raw: bytes) -> Any:
 def check(raw: bytes) -> None:
     """Raises where a newer Whorl wrote this."""
     version = raw[0] & _KNOWN
-    if version > VERSION or raw[0] & 0x80:
+    if version > VERSION:
         raise WorldError(
             f"the state was written in format {version}, this Whorl knows {VERSION}",
             hint="use the newer Whorl",
@@ -137,11 +145,22 @@ def check(raw: bytes) -> None:
         )
 
 
+def stamped(raw: bytes, version: int) -> bytes:
+    """An encoded value that says by which version of its operator it was written."""
+    return bytes((raw[0] | _STAMPED,)) + _STAMP.pack(version) + raw[1:]
+
+
+def version_of(raw: bytes) -> int:
+    """The version of the operator that wrote an encoded value."""
+    found: int = _STAMP.unpack_from(raw, 1)[0] if raw[0] & _STAMPED else 1
+    return found
+
+
 def expiry(raw: bytes) -> tuple[int, bool] | None:
     """When an encoded value ends and whether in event time, without decoding it."""
     if not raw[0] & _TIMED:
         return None
-    return _EXPIRY.unpack_from(raw, 1)[0], bool(raw[0] & _EVENT)
+    return _EXPIRY.unpack_from(raw, 1 + _STAMP.size if raw[0] & _STAMPED else 1)[0], bool(raw[0] & _EVENT)
 
 
 def is_large(raw: bytes) -> bool:
@@ -184,6 +203,8 @@ def address(entry: bytes) -> Address | None:
     if table == TIMERS.encode():
         timed, _, key = rest[9:].partition(b"\0")
         return Address(timed.decode(), TIMERS, key)
+    if table == ORDER.encode():
+        return None
     operator, _, state = table.decode().partition("/")
     if not state.endswith(MAP):
         return Address(operator, state, rest)

@@ -7,8 +7,6 @@
     drop                     after an abort: back to the last store
 
 A process that dies between Kafka's commit and `store` finds its copy at the older position, and absorbs what it missed.
-
-Not here: bounds on the number of keys or bytes of a table (`evict: oldest`). Their place is `Table.settle`, where sizes are known.
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ from hashlib import blake2b
 from typing import Any
 
 from whorl.state.backend import Backend, Meta
+from whorl.state.bounds import Bounds, Limits
 from whorl.state.codec import check, expiry, table_prefix
 from whorl.state.room import Room
 from whorl.state.table import Journal, Table
@@ -45,13 +44,16 @@ class LpState:
         inputs: Iterable[str] = (),
         room: Room | None = None,
         wall: Callable[[], int] = _wall,
+        lps: int = 1,
     ) -> None:
-        """`meta` is what the copy is of; its position counts for nothing, that of the backend does. `room` may be shared by lps."""
+        """`meta` is what the copy is of; its position counts for nothing, that of the backend does. `room` may be shared by lps. `lps`: how
+        many share the keys."""
         self.clocks = Times(inputs)
-        self._backend, self._wall = backend, wall
+        self._backend, self._wall, self._lps = backend, wall, lps
         self._journal: Journal = []
         self._room = room or Room(CACHE_BYTES)
         self._tables: dict[bytes, Table] = {}
+        self._bounds: dict[str, Bounds] = {}
         self.timers = Timers(backend, self._journal)
         found = backend.meta or replace(meta, position=0, current_at=wall())
         self._meta = replace(meta, position=found.position, current_at=found.current_at)
@@ -86,6 +88,13 @@ class LpState:
         if prefix not in self._tables:
             self._tables[prefix] = Table(prefix, self._backend, self._journal, self.clocks, self._room)
         return self._tables[prefix]
+
+    def bounds(self, operator: str, tables: Iterable[Table], limits: Limits) -> Bounds:
+        """Those of an operator whose states are in these tables."""
+        if operator not in self._bounds:
+            share = limits.share(self._lps)
+            self._bounds[operator] = Bounds(operator, tables, share, self._table, self._backend, self._journal)
+        return self._bounds[operator]
 
     # -- a record ---------------------------------------------------------------------------------------------------------------------
 
@@ -177,7 +186,7 @@ class LpState:
         looked = removed = 0
         for key, raw in self._backend.scan(b"", after=self._swept):
             self._swept, looked = key, looked + 1
-            removed += self._expired(key, raw) and self._remove(key)
+            removed += self._expired(key, raw) and self._remove(key, raw)
             if looked == limit:
                 return removed
         self._swept = None
@@ -208,9 +217,14 @@ class LpState:
         ends = expiry(raw)
         return ends is not None and self.clocks.over(*ends)
 
-    def _remove(self, key: bytes) -> bool:
+    def _remove(self, key: bytes, raw: bytes) -> bool:
         prefix, nul, rest = key.partition(b"\0")
-        return self._table(prefix + nul).remove_expired(rest)
+        removed = self._table(prefix + nul).remove_expired(rest)
+        bounds = self._bounds.get(prefix.partition(b"/")[0].decode())
+        if removed and bounds is not None:
+            bounds.expired(key, raw)
+            self.keep()
+        return removed
 
 
 def _digest(key: bytes, raw: bytes) -> int:

@@ -10,8 +10,11 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from whorl.errors import PipelineError
+from whorl.errors import PipelineError, StateUnfit
 from whorl.state.table import Table
+
+MIGRATE = "migrate(self, state, key, value, version)"
+"""What an operator that declares a version has."""
 
 
 class Scope:
@@ -57,12 +60,22 @@ def used_outside(what: str, operator: str) -> PipelineError:
     )
 
 
+def unfit(rules: Rules, key: bytes | None, error: Exception) -> StateUnfit:
+    """What was stored is not of the type that is declared now."""
+    first = str(error).splitlines()[0]
+    return StateUnfit(
+        f"the state '{rules.name}' of '{rules.operator}' holds something else for the key {key!r:.80} than its type takes: {first}",
+        hint=f"declare the next `version` in its class, with a method {MIGRATE}; or give the operator another id, and so no state",
+    )
+
+
 class Bound:
     __slots__ = ("_at", "_dump", "_kind", "_load", "_refresh", "_rules", "_scope", "_ttl")
 
     def __init__(self, scope: Scope, at: int, rules: Rules) -> None:
         self._scope, self._at, self._rules = scope, at, rules
-        self._kind, self._dump, self._load = rules.conversion
+        self._kind, self._dump, load = rules.conversion
+        self._load = None if load is None else self._loading(load)
         self._ttl = rules.ttl
         self._refresh = rules.refresh and rules.ttl is not None
 
@@ -96,6 +109,15 @@ class Bound:
         except (TypeError, ValueError) as error:
             name = f"'{self._rules.name}' of '{self._rules.operator}'"
             raise PipelineError(f"the state {name} cannot hold this value: {error}", code="state-value") from error
+
+    def _loading(self, load: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def loaded(value: Any) -> Any:
+            try:
+                return load(value)
+            except ValueError as error:
+                raise unfit(self._rules, self._scope.key, error) from error
+
+        return loaded
 
     def _loaded(self, value: Any) -> Any:
         return value if self._load is None or value is None else self._load(value)

@@ -7,11 +7,11 @@ is not there.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 from whorl.state.backend import Backend
-from whorl.state.codec import decode, encode, is_large, short
+from whorl.state.codec import decode, encode, is_large, short, stamped, version_of
 from whorl.state.room import Room
 from whorl.state.times import Times
 from whorl.state.values import ABSENT, GONE, PLAIN, Timed, own
@@ -32,6 +32,10 @@ class Table:
         """What this transaction wrote: values, `Timed` ones, or `GONE`."""
         self.event = event
         """Whether values put from now on end in event time."""
+        self.version = 1
+        """Of the operator whose it is; what is put from now on is of this one."""
+        self.fitting: Callable[[bytes, Any, int], Any] | None = None
+        """From a key, what is stored for it, and the version that stored it, to what it is now."""
         self._groups: dict[bytes, set[bytes]] = {}
         self._cache = room.cache()
         self._backend, self._times, self._room = backend, times, room
@@ -114,7 +118,7 @@ class Table:
         for key, raw in self._merged(group):
             value = self.values.get(key, ABSENT)
             if value is ABSENT:
-                value = GONE if raw is None else decode(raw)
+                value = GONE if raw is None else self._read(key, raw)
             if not self._over(value):
                 yield key, self._opened(value)
 
@@ -126,7 +130,7 @@ class Table:
         for key, value in self.values.items():
             entry = prefix + key
             if value is not GONE:
-                raw = encode(value)
+                raw = encode(value) if self.version == 1 else stamped(encode(value), self.version)
                 delta[entry] = raw
                 self._written += len(entry) + len(raw) + _OVERHEAD
                 if is_large(raw):
@@ -164,13 +168,22 @@ class Table:
         value = self._cache.get(key, ABSENT)
         if value is ABSENT:
             raw = self._backend.get(self.prefix + key)
-            value = GONE if raw is None else decode(raw)
+            value = GONE if raw is None else self._read(key, raw)
             if raw is None or not is_large(raw):
                 self._room.take(len(key) + _OVERHEAD + len(raw or b""))
                 self._cache[key] = value
         return value
 
     # -- within -----------------------------------------------------------------------------------------------------------------------
+
+    def _read(self, key: bytes, raw: bytes) -> Any:
+        value, fitting = decode(raw), self.fitting
+        if fitting is None:
+            return value
+        if value.__class__ is not Timed:
+            return fitting(key, value, version_of(raw))
+        fits = fitting(key, value.value, version_of(raw))
+        return GONE if fits is GONE else value._replace(value=fits)
 
     def _lasting(self, key: bytes) -> Any:
         """As stored, where it is not expired; else `GONE`."""

@@ -43,6 +43,8 @@ class Wanted:
     first: FirstPositions
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Operators with state, and by which columns."""
+    versions: Mapping[str, int] = field(default_factory=dict)
+    """Of what they keep, where it is not the first."""
     edges: tuple[str, ...] = ()
     """Topics that other components of the pipeline write."""
 
@@ -50,7 +52,8 @@ class Wanted:
     def entry(self) -> ComponentEntry:
         """As the register has it; the layout is what that says next."""
         topics = tuple(sorted({topic for topic, _ in self.places}))
-        return ComponentEntry(Layout(0, self.tasks, self.lps), (), topics, self.kept, self.edges, self.group)
+        layout, kept = Layout(0, self.tasks, self.lps), (self.kept, self.versions)
+        return ComponentEntry(layout, (), topics, *kept, self.edges, self.group)
 
 
 def living_holder(clients: Clients, registration: Registration | None, heartbeat: float, end: int) -> Holder | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass
 
-from whorl.errors import OperatorFailed, Retry
+from whorl.errors import OperatorFailed, Retry, StateUnfit
 from whorl.operators.chain import StepFailed, user_place
 from whorl.operators.operator import ErrorPolicy
 from whorl.operators.record import Message
@@ -38,7 +38,7 @@ class Failures:
             self._figures.retried += 1
             return Verdict(hold=max(failed.cause.after, 0.0))
         policy = self._policies[failed.operator]
-        if policy.action == "retry":
+        if policy.action == "retry" and not isinstance(failed.cause, StateUnfit):
             attempt = self._count(message)
             if attempt < policy.attempts:
                 self._figures.retried += 1
@@ -59,7 +59,7 @@ class Failures:
 
     def _finally(self, action: str, message: Message, failed: StepFailed) -> Verdict:
         self._attempts.pop((message.topic(), message.partition()), None)
-        if action == "fail":
+        if action == "fail" or isinstance(failed.cause, StateUnfit):
             raise as_error(failed, message) from None
         if action == "skip":
             self._figures.skipped += 1

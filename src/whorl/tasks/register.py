@@ -71,6 +71,8 @@ class ComponentEntry:
     """What it reads."""
     kept: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Its operators with state, and the columns by which they keep it (none: the key of records)."""
+    versions: Mapping[str, int] = field(default_factory=dict)
+    """Of what these keep, where it is not the first: the highest that has run."""
     edges: tuple[str, ...] = ()
     """Those of its topics that other components of the pipeline write."""
     group: str = ""
@@ -136,7 +138,8 @@ def component_entry(fields: Mapping[str, Any]) -> ComponentEntry:
     still_open = tuple((number, tasks) for number, tasks in fields["open"])
     kept = {operator: tuple(key) for operator, key in fields.get("kept", {}).items()}
     layout, topics, edges = Layout(**fields["layout"]), tuple(fields["topics"]), tuple(fields.get("edges", ()))
-    return ComponentEntry(layout, still_open, topics, kept, edges, fields.get("group", ""))
+    versions = fields.get("versions", {})
+    return ComponentEntry(layout, still_open, topics, kept, versions, edges, fields.get("group", ""))
 
 
 def query_entry(fields: Mapping[str, Any]) -> QueryEntry:

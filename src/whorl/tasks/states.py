@@ -86,7 +86,7 @@ class States:
     def _open(self, lp: int) -> LpState:
         assignment = self._assignment
         timed = [input.id for input in assignment.component.inputs if input.watermark]
-        return LpState(self._backend(lp), meta_of(assignment), timed, self._room, self._now)
+        return LpState(self._backend(lp), meta_of(assignment), timed, self._room, self._now, assignment.layout.lps)
 
     def _backend(self, lp: int) -> Backend:
         if self._assignment.settings.state.backend == "memory":

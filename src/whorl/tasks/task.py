@@ -158,6 +158,8 @@ class Run:
         self._clock, self._wall = task.clock, task.wall
         self._outlet, self._transactions = outlet, outlet.transactions
         self._work, self._states = work, states
+        for state in states or ():
+            work.enter(state)  # so that the bounds of operators are known before anything expires
         self._positions = positions
         self._moved = set(positions)  # all: offsets of the group that expired are mirrored again
         self._held: dict[Place, Held] = {}

@@ -69,7 +69,9 @@ class Ground:
         def first(stored: Mapping[Place, int]) -> Mapping[Place, int]:
             return {place: self._start(place) for place in places if place not in stored}
 
-        return Wanted(component.id, component.group, min(self.tasks, lps), lps, places, first, component.kept)
+        return Wanted(
+            component.id, component.group, min(self.tasks, lps), lps, places, first, component.kept, component.versions
+        )
 
     def _places(self, component: Component) -> Iterator[Place]:
         for topics in self.topics[component.id].values():

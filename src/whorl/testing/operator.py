@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from whorl.errors import UsageError
+from whorl.operators.bounded_step import BoundedStep
 from whorl.operators.keyed import Emitted, KeyedOperator, milliseconds, moment, table_of
 from whorl.operators.keyed_step import KeyedStep, TimerMessage
 from whorl.operators.operator import Upstream
@@ -18,6 +19,7 @@ from whorl.sinks.kafka import key_bytes, key_maker
 from whorl.state.backend import MemoryBackend, Meta
 from whorl.state.binding import declared
 from whorl.state.bound import BoundMap
+from whorl.state.bounds import Limits
 from whorl.state.partition import LpState
 from whorl.state.times import UNKNOWN
 from whorl.testing.clock import ManualClock
@@ -48,10 +50,16 @@ class OperatorHarness:
         key_of: Callable[[bytes], Any] = bytes.decode,
         outputs: Collection[str] = (),
         tables: Collection[str] = (),
+        max_keys: int | None = None,
+        max_bytes: int | None = None,
     ) -> None:
         """`outputs`: the names that `emit(..., to=name)` may use; none where there is one output alone. `tables`: those that it looks up,
-        whose rows `put` gives."""
-        self._set_up(lambda: KeyedStep(make(), id, key_of, outputs, tables=tables))
+        whose rows `put` gives. `max_keys`, `max_bytes`: as in the pipeline."""
+        limits = Limits(max_keys, max_bytes)
+        if limits:
+            self._set_up(lambda: BoundedStep(make(), id, key_of, limits, outputs, tables=tables))
+        else:
+            self._set_up(lambda: KeyedStep(make(), id, key_of, outputs, tables=tables))
 
     @classmethod
     def of(cls, type: str, schema: Schema | Mapping[str, str] | None = None, **options: Any) -> Self:

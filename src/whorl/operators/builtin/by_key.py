@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -20,8 +20,9 @@ from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shap
 from whorl.operators.record import Row
 from whorl.operators.sqltext import told_apart
 from whorl.schema import TEXT, UNKNOWN, Schema
+from whorl.state.bounds import Limits
 from whorl.state.states import Lifetime, TtlTime
-from whorl.units import Duration
+from whorl.units import Duration, Size
 
 VALUE = "value"
 """The column of text."""
@@ -36,11 +37,35 @@ class KeyOptions(Options):
     )
 
 
+MaxKeys = Annotated[
+    int | None,
+    Field(
+        gt=0,
+        description="how many keys are kept at most, of which each logical partition has an equal share; beyond it the oldest is forgotten",
+    ),
+]
+MaxBytes = Annotated[
+    Size | None,
+    Field(gt=0, description="as `max_keys`, of the bytes that all keys take together, as they are stored"),
+]
+Evict = Annotated[
+    Literal["oldest"], Field(description="with either: which keys are forgotten first; those not written for longest")
+]
+
+
+def limits_of(options: Any) -> Limits:
+    """Of those that have any."""
+    return Limits(getattr(options, "max_keys", None), getattr(options, "max_bytes", None))
+
+
 class LastingOptions(KeyOptions):
     ttl: Duration | None = Field(
         None, gt=0, description="a key that is not seen for so long starts anew; left out: it is kept for ever"
     )
     ttl_time: TtlTime = Field("processing", description="whether `ttl` is of processing time or of event time")
+    max_keys: MaxKeys = None
+    max_bytes: MaxBytes = None
+    evict: Evict = "oldest"
 
 
 class ResultOptions(LastingOptions):
@@ -59,8 +84,9 @@ class OfOptions(ResultOptions):
 def keyed_step(make: Callable[[], KeyedOperator], options: Any) -> Step:
     """The step of what `make` gives, whose states last as the options say."""
     lifetime = Lifetime(ttl=getattr(options, "ttl", None), ttl_time=getattr(options, "ttl_time", "processing"))
+    limits = limits_of(options)
     # What a key means is in the record's columns, so its bytes are handed on as they are.
-    return Step(Shape.KEYED, make, keyed=lambda id: step_of(make(), id, bytes, lifetime))
+    return Step(Shape.KEYED, make, keyed=lambda id: step_of(make(), id, bytes, lifetime, limits))
 
 
 class ByKey(OperatorType):
@@ -83,7 +109,8 @@ class ByKey(OperatorType):
         return tuple(self.options.key)
 
     def native(self, schema: Schema | None) -> Native | None:
-        leaves = self.output(schema) if schema is not None and self.options.key else None
+        known = schema is not None and self.options.key and not limits_of(self.options)
+        leaves = self.output(schema) if known else None
         return Keyed(tuple(self.options.key)) if leaves and UNKNOWN not in (kind for _, kind in leaves) else None
 
     def columns(self) -> list[tuple[Path, str]]:

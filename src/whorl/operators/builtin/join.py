@@ -1,4 +1,8 @@
-"""The join operator: rows of two inputs that belong together, side by side. With a table it runs in tasks, else in a query."""
+"""The join operator: rows of two inputs that belong together, side by side.
+
+With a table it runs in tasks. So do streams that meet by columns within an interval of event time, where what is beside them does; all
+else is a query's.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from whorl.operators.builtin.interval_join import IntervalJoin, SideBySide
 from whorl.operators.builtin.query_only import QueryOperator, not_a_time, replay_faults
 from whorl.operators.keyed import Context, KeyedOperator
 from whorl.operators.keyed_step import KeyedStep
@@ -56,35 +61,35 @@ class JoinOptions(Options):
 class Enrichment(KeyedOperator):
     """Each record beside the row that a table has for its key when it comes."""
 
-    def __init__(self, table: str, shared: Sequence[str], columns: Sequence[str] | None, kind: str) -> None:
-        """`columns`: of the table's row, those that leave; None where they are not known, which is all but `shared`."""
-        self._table, self._shared, self._columns, self._kind = table, frozenset(shared), columns, kind
+    def __init__(self, table: str, kind: str, beside: SideBySide) -> None:
+        self._table, self._kind, self._beside = table, kind, beside
 
     def process(self, key: Any, record: Row, context: Context) -> None:
         row = context.table(self._table)
         if self._kind == "semi" and row is not None:
             context.emit(record)
         elif self._kind == "left" or (self._kind == "inner" and row is not None):
-            context.emit({**record, **self._beside(row or {})})
-
-    def _beside(self, row: Row) -> Row:
-        if self._columns is not None:
-            return {name: row.get(name) for name in self._columns}
-        return {name: value for name, value in row.items() if name not in self._shared}
+            context.emit(self._beside(record, row))
 
 
 class Join(QueryOperator):
     type = "join"
     summary = (
         "Rows of two inputs that belong together, side by side; of `from: [left, right]`, each a stream or a static file. If the right is a "
-        "table (`tables`), each row gets what the table has for it at that moment, and `on` names the columns that hold the table's key."
+        "table (`tables`), each row gets what the table has for it at that moment, and `on` names the columns that hold the table's key. "
+        "Streams are joined in a query; in tasks, where `on` names columns, `within` is there, and the columns of `time` are those of the "
+        "sources' watermarks: a row without a partner leaves when the watermark has passed its interval, one behind the watermark is left "
+        "out, and one without a key goes the way of `on_error`."
     )
     Options = JoinOptions
     inputs = 2
 
     def reading(self, upstreams: Sequence[Upstream]) -> Self:
         placed = super().reading(upstreams)
-        placed.in_tasks = any(upstream.is_table for upstream in upstreams)
+        placed.of_queries = "" if placed._with_table else placed._not_by_interval()
+        placed.in_tasks = not placed.of_queries
+        # What a timer emits came from no partition, and partners may have come from different ones: rows go by their key.
+        placed.changes_key = placed.in_tasks and not placed._with_table
         return placed
 
     def keyed_by(self) -> tuple[str, ...] | None:
@@ -93,17 +98,41 @@ class Join(QueryOperator):
     def step(self, schema: Schema | None) -> Step:
         if not self.in_tasks:
             return super().step(schema)
-        return Step(Shape.KEYED, Enrichment, keyed=self._enrichment)
+        return Step(Shape.KEYED, self._joining, keyed=self._keyed_step)
 
-    def _enrichment(self, id: str) -> KeyedStep:
-        _, table = self.upstreams
-        shared = self.options.shared
-        columns = None if table.schema is None else [name for name in table.schema.names if name not in shared]
-        return KeyedStep(Enrichment(table.table, shared, columns, self.options.kind), id, bytes, tables=(table.table,))
+    def _keyed_step(self, id: str) -> KeyedStep:
+        tables = [each.table for each in self.upstreams if each.is_table]
+        return KeyedStep(self._joining(), id, bytes, tables=tables)
+
+    def _joining(self) -> KeyedOperator:
+        left, right = self.upstreams
+        options, beside = self.options, SideBySide(self.options.shared, left.schema, right.schema)
+        if self._with_table:
+            return Enrichment(right.table, options.kind, beside)
+        return IntervalJoin((left.table, right.table), options.time, options.within, options.kind, beside)
+
+    @property
+    def _with_table(self) -> bool:
+        return any(upstream.is_table for upstream in self.upstreams)
+
+    def _not_by_interval(self) -> str:
+        """Why tasks cannot join these two streams; empty where they can."""
+        options = self.options
+        if len(self.upstreams) != 2 or options.within is None:
+            return "without 'within', rows would be kept for ever"
+        if not options.shared:
+            return "its 'on' is a condition, and tasks find rows by the columns of a key"
+        for upstream, column in zip(self.upstreams, options.time, strict=True):
+            if upstream.time != column:
+                return f"no source of '{upstream.table}' has a watermark of '{column}', which says when rows can be forgotten"
+        for name in options.shared:
+            if len({each.schema.type_of(name) for each in self.upstreams if each.schema}) > 1:
+                return f"'{name}' has not the same type in both inputs"
+        return ""
 
     def native(self, schema: Schema | None) -> Native | None:
         columns = self._columns()
-        if columns is None or self.in_tasks:
+        if columns is None or self._with_table:
             return None
         left, right = (quoted(each.table) for each in self.upstreams)
         listed = ", ".join(f"{sql} AS {quoted(name)}" for name, _, sql in columns)
@@ -117,7 +146,7 @@ class Join(QueryOperator):
 
     def faults(self) -> Iterator[Fault]:
         yield from super().faults()
-        if self.in_tasks:
+        if self._with_table:
             yield from self._not_with_a_table()
         if isinstance(self.options.on, str):
             yield from replay_faults(("on",), self.options.on)

@@ -11,8 +11,9 @@ from pydantic import Field, field_validator, model_validator
 
 from whorl.errors import PipelineError
 from whorl.operators.batch_step import BatchStep
-from whorl.operators.builtin.by_key import paths
-from whorl.operators.keyed import BatchOperator, KeyedOperator
+from whorl.operators.bounded_step import BoundedStep
+from whorl.operators.builtin.by_key import Evict, MaxBytes, MaxKeys, limits_of, paths
+from whorl.operators.keyed import BatchOperator, KeyedOperator, migrates
 from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.keys import key_reader
 from whorl.operators.loading import load
@@ -23,7 +24,7 @@ from whorl.state.states import Lifetime, TtlTime
 from whorl.units import Duration
 
 _METADATA_NAMES = ("metadata", "meta")
-_WITH_STATE = ("key", "outputs", "ttl")
+_WITH_STATE = ("key", "outputs", "ttl", "max_keys", "max_bytes")
 """Options of a KeyedOperator alone."""
 
 
@@ -52,6 +53,9 @@ class PythonOptions(Options):
         None, gt=0, description="of a KeyedOperator: how long those of its states last that do not say so themselves"
     )
     ttl_time: TtlTime = Field("processing", description="whether `ttl` is of processing time or of event time")
+    max_keys: MaxKeys = None
+    max_bytes: MaxBytes = None
+    evict: Evict = "oldest"
     returns: dict[str, str] | None = Field(
         None, description="columns and types of the rows it gives; left out: not known"
     )
@@ -89,6 +93,9 @@ class Python(OperatorType):
         """Here user code is at hand; the planner, which asks for the key, does not have it."""
         placed = super().reading(upstreams)
         placed._keeps_state = self._is_keyed()
+        if placed._keeps_state:
+            target = load(self.path)
+            placed.version, placed.migrates = target.version, migrates(target)
         return placed
 
     def step(self, schema: Schema | None) -> Step:
@@ -111,8 +118,11 @@ class Python(OperatorType):
         options, operator = self.options, target(**self.options.args)
         lifetime = Lifetime(ttl=options.ttl, ttl_time=options.ttl_time)
         tables = [upstream.table for upstream in self.upstreams if upstream.is_table]
+        rest, limits = (options.outputs, lifetime, tables), limits_of(options)
+        if limits:
+            return BoundedStep(operator, id, key_reader(options.key, schema), limits, *rest)
         kind = BatchStep if isinstance(operator, BatchOperator) else KeyedStep
-        return kind(operator, id, key_reader(options.key, schema), options.outputs, lifetime, tables)
+        return kind(operator, id, key_reader(options.key, schema), *rest)
 
     def keyed_by(self) -> tuple[str, ...] | None:
         return tuple(self.options.key) if self._keeps_state or self.options.key else None
@@ -126,6 +136,10 @@ class Python(OperatorType):
         if wrong and self._is_keyed() is False:
             message = f"'{wrong[0]}' is for a KeyedOperator, which '{self.path}' is not"
             yield Fault((wrong[0],), "type", message, "derive it from whorl.KeyedOperator")
+        limited = [name for name in ("max_keys", "max_bytes") if getattr(self.options, name) is not None]
+        if limited and self._is_keyed() and issubclass(load(self.path), BatchOperator):
+            message = f"'{limited[0]}' is not for a BatchOperator, which '{self.path}' is"
+            yield Fault((limited[0],), "type", message, "derive it from whorl.KeyedOperator, or take it away")
 
     def _is_keyed(self) -> bool | None:
         """None: it does not load."""
@@ -140,7 +154,8 @@ class Python(OperatorType):
 
     def native(self, schema: Schema | None) -> Native | None:
         options, key = self.options, self.keyed_by()
-        if not options.returns or options.outputs or any(upstream.is_table for upstream in self.upstreams):
+        tables = any(upstream.is_table for upstream in self.upstreams)
+        if not options.returns or options.outputs or tables or limits_of(options):
             return None
         if key is None:
             return Call()

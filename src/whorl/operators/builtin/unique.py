@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from whorl.operators.builtin.by_key import keyed_step, paths
+from whorl.operators.builtin.by_key import Evict, MaxBytes, MaxKeys, keyed_step, paths
 from whorl.operators.builtin.query_only import QueryOperator
 from whorl.operators.keyed import Context, KeyedOperator
 from whorl.operators.native import Native, Unique
@@ -64,14 +64,18 @@ class DeduplicateOptions(Options):
         None, gt=0, description="with `message_id`: how long after its first record an id is known; left out: for ever"
     )
     ttl_time: TtlTime = Field("processing", description="whether `ttl` is of processing time or of event time")
+    max_keys: MaxKeys = None
+    max_bytes: MaxBytes = None
+    evict: Evict = "oldest"
 
     @model_validator(mode="after")
     def _one_host(self) -> DeduplicateOptions:
         for name in ("columns", "within_watermark") if self.message_id else ():
             if getattr(self, name):
                 raise ValueError(f"'{name}' is for queries, and with 'message_id' it runs in tasks: keep one of them")
-        if self.ttl is not None and not self.message_id:
-            raise ValueError("'ttl' goes with a 'message_id'; a query forgets by 'within_watermark'")
+        for name in ("ttl", "max_keys", "max_bytes"):
+            if getattr(self, name) is not None and not self.message_id:
+                raise ValueError(f"'{name}' goes with a 'message_id'; a query forgets by 'within_watermark'")
         return self
 
 
