@@ -44,6 +44,8 @@ class KeyedOperator:
 
     record_type: ClassVar[type | None] = None
     """A dataclass or a pydantic model that `process` gets instead of a dict; a record that does not fit it fails."""
+    timers_by: Clock | None = None
+    """In a query, which has one clock for timers: which one. None: event time where a source has a watermark."""
 
     def open(self, context: Context) -> None:
         """Once in each task, before the first record. There is no key yet."""

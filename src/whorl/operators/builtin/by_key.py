@@ -83,7 +83,7 @@ class ByKey(OperatorType):
         return tuple(self.options.key)
 
     def native(self, schema: Schema | None) -> Native | None:
-        leaves = self.output(schema) if schema is not None and self.options.key else None
+        leaves = self.output(schema) if schema is not None else None
         return Keyed(tuple(self.options.key)) if leaves and UNKNOWN not in (kind for _, kind in leaves) else None
 
     def columns(self) -> list[tuple[Path, str]]:

@@ -140,11 +140,9 @@ class Python(OperatorType):
 
     def native(self, schema: Schema | None) -> Native | None:
         options, key = self.options, self.keyed_by()
-        if not options.returns or options.outputs or any(upstream.is_table for upstream in self.upstreams):
+        if not options.returns or any(upstream.is_table for upstream in self.upstreams):
             return None
-        if key is None:
-            return Call()
-        return Keyed(key) if key and not issubclass(load(self.path), BatchOperator) else None
+        return Call() if key is None else Keyed(key, options.outputs)
 
     def output(self, schema: Schema | None) -> Schema | None:
         return Schema.of(self.options.returns) if self.options.returns else None
