@@ -18,7 +18,7 @@ from whorl.operators.native import Keyed
 from whorl.operators.operator import OperatorType
 from whorl.plan.plan import Placed
 from whorl.query.frames import CHOICE, EVENT, INPUT, KEY, carries, column, hidden, without_hidden
-from whorl.query.processor import GROUP, NOW, ORDER, KeyedWork, Processor
+from whorl.query.processor import GROUP, NOW, KeyedWork, Processor
 from whorl.query.schemas import schema_of, struct_of
 from whorl.query.steps import able_to_fail, ended, together
 from whorl.query.texts import key_of
@@ -69,8 +69,8 @@ def _given(frame: DataFrame, native: Keyed, id: str) -> DataFrame:
     """With the key of state, as the bytes that it has in tasks. Without Spark's mark on the column of event time: by that it would leave
     out rows that are late, which tasks do not."""
     plain = [column(name).alias(name, metadata={}) for name in frame.columns]
-    group, order = _key(frame, native, id).alias(GROUP), F.monotonically_increasing_id().alias(ORDER)
-    return frame.select(*plain, group, order, F.unix_millis(F.current_timestamp()).alias(NOW))
+    now = F.unix_millis(F.current_timestamp())
+    return frame.select(*plain, _key(frame, native, id).alias(GROUP), now.alias(NOW))
 
 
 def _key(frame: DataFrame, native: Keyed, id: str) -> Any:

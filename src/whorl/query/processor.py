@@ -31,8 +31,8 @@ from whorl.state.timers import Kind, Timer, kind_of, timer_of
 from whorl.state.times import UNKNOWN
 from whorl.state.values import GONE
 
-GROUP, ORDER, NOW = "__whorl_group", "__whorl_order", "__whorl_now"
-"""Of a row that comes: the key of state, its place among rows of the same record, and the time of the batch."""
+GROUP, NOW = "__whorl_group", "__whorl_now"
+"""Of a row that comes: the key of state, and the time of the batch."""
 _INPUT = "input"
 _ALL = 1 << 62
 
@@ -211,13 +211,13 @@ def _given(columns: dict[str, Any]) -> Given:
     carried = {name: columns.pop(name) for name in CARRIED if name in columns}
     group = columns.pop(GROUP)
     carried[KEY] = None if group is None else bytes(group)
-    for name in (ORDER, NOW):
-        del columns[name]
+    del columns[NOW]
     return columns, carried
 
 
 def _place(columns: dict[str, Any]) -> tuple[Any, ...]:
-    return (columns.get(TOPIC) or "", columns.get(PARTITION) or 0, columns.get(OFFSET) or 0, columns[ORDER])
+    """Rows of the same record come in their order, and stay in it."""
+    return (columns.get(TOPIC) or "", columns.get(PARTITION) or 0, columns.get(OFFSET) or 0)
 
 
 def _two_clocks(kind: Kind, clock: Kind | None) -> str:

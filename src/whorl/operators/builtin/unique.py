@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from whorl.operators.builtin.by_key import keyed_step, paths
 from whorl.operators.builtin.query_only import QueryOperator
 from whorl.operators.keyed import Context, KeyedOperator
-from whorl.operators.native import Native, Unique
+from whorl.operators.native import Keyed, Native, Unique
 from whorl.operators.operator import Columns, Fault, Options, Step
 from whorl.operators.record import Row
 from whorl.schema import Schema
@@ -96,7 +96,9 @@ class Deduplicate(QueryOperator):
         return tuple(self.options.message_id) if self.in_tasks else None
 
     def native(self, schema: Schema | None) -> Native | None:
-        return None if self.in_tasks else Unique(self.options.columns, self.options.within_watermark)
+        if self.options.message_id:
+            return Keyed(self.options.message_id)
+        return Unique(self.options.columns, self.options.within_watermark)
 
     def columns(self) -> Paths:
         named = [(("columns", index), name) for index, name in enumerate(self.options.columns)]
