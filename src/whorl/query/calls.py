@@ -131,7 +131,7 @@ class Caller:
                 failed = self._tried([each])
                 if failed is not None:
                     self._made.append(self.failure(each[1], failed))
-        return [*self._taken(), *(carried for _, carried in rows if carried.get(ERROR) is not None)]
+        return [*self.taken(), *(carried for _, carried in rows if carried.get(ERROR) is not None)]
 
     def failure(self, carried: Row, failed: BaseException) -> Row:
         cause = failed.cause if isinstance(failed, StepFailed) else failed
@@ -158,7 +158,8 @@ class Caller:
             return failed
         return None
 
-    def _taken(self) -> list[Row]:
+    def taken(self) -> list[Row]:
+        """What was made since this was asked last."""
         made, self._made = self._made, []
         return made
 

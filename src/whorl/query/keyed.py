@@ -26,7 +26,7 @@ from whorl.schema import Schema
 from whorl.state.timers import Kind
 
 TimeMode = Literal["None", "EventTime", "ProcessingTime"]
-_MODES: Mapping[Kind | None, TimeMode] = {None: "None", "event": "EventTime", "processing": "ProcessingTime"}
+MODES: Mapping[Kind | None, TimeMode] = {None: "None", "event": "EventTime", "processing": "ProcessingTime"}
 
 
 def keyed_step(
@@ -43,7 +43,7 @@ def keyed_step(
     clock, fires = clock_of(operator, enters, id, watermark)
     struct = _struct(able, leaves, id, native)
     work = KeyedWork(id, operator, enters, action, tuple(inputs), given.schema, struct, clock, watermark, fires)
-    made = given.groupBy(GROUP).transformWithState(Processor(work), struct, mode, _MODES[clock])
+    made = given.groupBy(GROUP).transformWithState(Processor(work), struct, mode, MODES[clock])
     return ended(made, frame, id, action), clock
 
 
@@ -56,7 +56,7 @@ def clock_of(operator: OperatorType, enters: Schema | None, id: str, watermark: 
     made = step.operator
     fires = type(made).on_timer is not KeyedOperator.on_timer
     by: Kind = made.timers_by or ("event" if watermark else "processing")
-    if by == "event" or not (fires or step.keeps_for_a_time):
+    if by == "event" or not (fires or "processing" in step.expires_by):
         return ("event" if watermark else None), fires
     return by, fires
 

@@ -100,9 +100,9 @@ class Processor(StatefulProcessor):  # type: ignore[misc]
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[SparkRow]:
         with self._state(timerValues, 0) as lp:
             lp.sweep(_ALL)
-            made = self._caller.fire_due()
+            self._caller.fire_due()
             self._look_again(lp)
-        return map(self._row, made)
+        return map(self._row, self._caller.taken())
 
     def close(self) -> None:
         if "_caller" in vars(self):
@@ -157,13 +157,11 @@ class KeyedCaller(Caller):
         yield
         self._step.leave(lp)
 
-    def fire_due(self) -> list[Row]:
-        """What is due now; gives what it made, which is also in what `all` gives next."""
+    def fire_due(self) -> None:
         now = self._now
         if self._work.fires and now != UNKNOWN and self._work.clock is not None:
             for timer in self._lp.timers.due(self._work.clock, now):
                 self._fire(timer)
-        return self._made
 
     def _tried(self, rows: list[Given]) -> BaseException | None:
         """The watermark goes as far as the key's own records say, before each: so what they give does not depend on where a batch ends."""

@@ -9,7 +9,7 @@ from whorl.errors import PipelineError
 from whorl.state.conversion import conversion
 from whorl.state.partition import LpState
 from whorl.state.scope import Rules, Scope
-from whorl.state.states import Lifetime, State
+from whorl.state.states import Lifetime, State, TtlTime
 from whorl.state.table import Table
 from whorl.units import parse_duration
 
@@ -38,8 +38,9 @@ class Binding:
             setattr(operator, name, state.bound(self.scope, at, rules(state, name, id)))
 
     @property
-    def expires(self) -> bool:
-        return any(state.ttl is not None for state in self._states.values())
+    def expires_by(self) -> frozenset[TtlTime]:
+        """The clocks by which anything it keeps ends."""
+        return frozenset(state.ttl_time for state in self._states.values() if state.ttl is not None)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from whorl.operators.builtin.amounts import may_be_number
 from whorl.operators.fold import step_of
 from whorl.operators.keyed import KeyedOperator
 from whorl.operators.native import Keyed, Native
-from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shape, Step
+from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shape, Step, not_with_state
 from whorl.operators.record import Row
 from whorl.operators.sqltext import told_apart
 from whorl.schema import TEXT, UNKNOWN, Schema
@@ -83,8 +83,11 @@ class ByKey(OperatorType):
         return tuple(self.options.key)
 
     def native(self, schema: Schema | None) -> Native | None:
-        leaves = self.output(schema) if schema is not None else None
+        leaves = self.output(schema) if schema is not None and not self.not_in_query() else None
         return Keyed(tuple(self.options.key)) if leaves and UNKNOWN not in (kind for _, kind in leaves) else None
+
+    def not_in_query(self) -> tuple[str, str] | None:
+        return not_with_state(self.upstreams)
 
     def columns(self) -> list[tuple[Path, str]]:
         return paths("key", self.options.key)
