@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hosts import HIDDEN, AtRest, as_record, parsed, written_by
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from whorl.operators.record import Row
@@ -14,6 +15,8 @@ from whorl.plan.plan import Input
 from whorl.testing import Given, PipelineHarness
 
 WAIT = 180
+ATTEMPTS, TOO_SLOW = 3, "Python worker failed to connect back"
+"""Spark waits ten seconds for a process to start; where a machine is too busy for that, it is tried again, as by a pipeline."""
 STATE = "spark.sql.streaming.stateStore"
 SETTINGS = {
     f"{STATE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
@@ -67,14 +70,13 @@ class Streamed(AtRest):
 
         writer = compiled.written.writeStream.foreachBatch(take).outputMode(self.component.mode)
         writer = writer.option("checkpointLocation", str(self._folder / "checkpoint"))
-        running = writer.trigger(availableNow=True).start()
-        try:
-            assert running.awaitTermination(WAIT), "the query does not end"
-            if error := running.exception():
+        for _ in range(ATTEMPTS):
+            error = _ended(writer.trigger(availableNow=True).start())
+            if error is None:
+                return self._written
+            if TOO_SLOW not in str(error):
                 raise error
-        finally:
-            running.stop()
-        return self._written
+        raise AssertionError(TOO_SLOW)
 
     def same(self) -> dict[str, list[Any]]:
         """What both have written: of each key in the same order, and dead letters in any."""
@@ -90,6 +92,17 @@ class Streamed(AtRest):
 
     def _topic(self, input: Input) -> Path:
         return self._folder / "topics" / input.id
+
+
+def _ended(running: Any) -> Exception | None:
+    """What ended it, if not that all is read."""
+    try:
+        assert running.awaitTermination(WAIT), "the query does not end"
+    except StreamingQueryException as error:
+        return error
+    finally:
+        running.stop()
+    return None
 
 
 def by_key(records: Iterable[tuple[Any, ...]]) -> dict[bytes | None, list[Any]]:
