@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from whorl.operators.native import Unique
+from whorl.operators.native import Keyed, Unique
 from whorl.schema import Schema
 from whorl.testing import OperatorHarness
 
@@ -45,7 +45,7 @@ def test_the_time_to_live_counts_from_the_first() -> None:
 
 def test_which_host_it_is_for() -> None:
     with_id, without = operator("deduplicate", message_id="id"), operator("deduplicate", columns=["id"])
-    assert with_id.in_tasks and with_id.native(None) is None and with_id.keyed_by() == ("id",)
+    assert with_id.in_tasks and with_id.native(None) == Keyed(("id",)) and with_id.keyed_by() == ("id",)
     assert not without.in_tasks and without.native(None) == Unique(("id",)) and without.keyed_by() is None
     assert list(with_id.columns()) == [(("message_id",), "id")]
     assert with_id.output(Schema.of(SCHEMA)) == Schema.of(SCHEMA)

@@ -137,3 +137,43 @@ def test_why_streams_cannot_be_joined_in_tasks(plan_of: MakePlan) -> None:
     assert plan_of(f"{text}operators: [{join()}]\n{SINKS}").components[0].is_query
     with pytest.raises(CheckFailed, match="cannot run in tasks: no source of 'other' has a watermark of 'paid'"):
         plan_of(f"{text}operators: [{join(', host: tasks')}]\n{SINKS}")
+
+
+def in_query(key: str = "a", after: str = "in", id: str = "state") -> str:
+    return state(key, after, id)[:-1] + ", host: query, returns: {a: long, b: long}}"
+
+
+SQL = "{id: sums, type: sql, query: 'SELECT a, sum(b) AS b FROM in GROUP BY a'}"
+
+
+@pytest.mark.parametrize(
+    ("operators", "cut"),
+    [
+        ([in_query("b")], {}),
+        ([MAP, in_query("a", "more")], {}),
+        ([in_query(id="first"), in_query("b", "first")], {("first", "state"): "'first' and 'state' both keep state in a query"}),
+        (
+            [SQL, in_query("a", "sums")],
+            {("sums", "state"): "rows of 'state' have their record with them, those of 'sums' have none"},
+        ),
+    ],
+)  # fmt: skip
+def test_in_a_query_records_are_sorted_by_spark(
+    plan_of: MakePlan, operators: list[str], cut: dict[object, str]
+) -> None:
+    assert cuts(plan_of(pipeline(*operators))) == cut
+
+
+@pytest.mark.parametrize(
+    ("operator", "words"),
+    [
+        (in_query("a", "[in, known]"), "it looks into the table 'known', which only tasks have at hand"),
+        ("{id: state, type: join, from: [in, known], on: a, host: query}", "it looks into the table 'known'"),
+        (in_query("a", "[in, more]"), "its inputs have different columns, which a query would give to all rows"),
+        (state("a")[:-1] + ", host: query}", "its columns are not known"),
+    ],
+)
+def test_what_a_query_does_not_run(plan_of: MakePlan, operator: str, words: str) -> None:
+    more = "{id: more, type: map, columns: {c: a + 1}, from: in}"
+    with pytest.raises(CheckFailed, match=f"'state' cannot run in a query: {words}"):
+        plan_of(TABLE + pipeline(*([more] if "more" in operator else []), operator))

@@ -97,10 +97,7 @@ class AtRest:
         written: dict[str, list[Any]] = {topic: [] for topic in compiled.topics}
         assert compiled.written is not None
         for row in compiled.written.collect():
-            fields = row.asDict()
-            headers = tuple((h["key"], _bytes(h["value"])) for h in fields.get("headers") or ())
-            record = (fields["partition"], _bytes(row.key), _bytes(row.value), fields.get("timestamp"), headers)
-            written[compiled.topics[row.output]].append(record)
+            written[compiled.topics[row.output]].append(as_record(row))
         return written
 
     def with_kind(self, kind: OutputKind) -> None:
@@ -123,15 +120,7 @@ class Both(AtRest):
 
     def tasks(self) -> dict[str, list[Any]]:
         self.harness.run()
-        topics = {output.topic: output for output in self.plan.outputs}
-        written = {}
-        for topic in [*topics, self.plan.dead_letter]:
-            keyed = topic not in topics or topics[topic].keyed
-            written[topic] = [
-                (None if keyed else e.partition, e.key, e.value, e.timestamp, tuple(e.headers))
-                for e in self.harness.broker.records(topic)
-            ]
-        return written
+        return written_by(self.harness)
 
     def same(self) -> dict[str, list[Any]]:
         """What both write, in any order; JSON as objects, and of errors only that there is one."""
@@ -148,11 +137,31 @@ class Both(AtRest):
         return tasks
 
 
+def written_by(harness: PipelineHarness) -> dict[str, list[Any]]:
+    """By topic: what the tasks have written, as `as_record` has it."""
+    topics = {output.topic: output for output in harness.plan.outputs}
+    written = {}
+    for topic in [*topics, harness.plan.dead_letter]:
+        keyed = topic not in topics or topics[topic].keyed
+        written[topic] = [
+            (None if keyed else e.partition, e.key, e.value, e.timestamp, tuple(e.headers))
+            for e in harness.broker.records(topic)
+        ]
+    return written
+
+
+def as_record(row: Any) -> tuple[Any, ...]:
+    """Of a row that is to be written: partition, key, value, timestamp, headers."""
+    fields = row.asDict()
+    headers = tuple((h["key"], _bytes(h["value"])) for h in fields.get("headers") or ())
+    return fields["partition"], _bytes(row.key), _bytes(row.value), fields.get("timestamp"), headers
+
+
 def comparable(written: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    return {topic: sorted(map(_parsed, records), key=repr) for topic, records in written.items()}
+    return {topic: sorted(map(parsed, records), key=repr) for topic, records in written.items()}
 
 
-def _parsed(record: tuple[Any, ...]) -> tuple[Any, ...]:
+def parsed(record: tuple[Any, ...]) -> tuple[Any, ...]:
     partition, key, value, timestamp, headers = record
     shown = tuple((name, data if name != "whorl-error" else b"...") for name, data in headers)
     with suppress(ValueError, AttributeError):

@@ -1,90 +1,229 @@
-"""Operators with state by key in a query: on Spark's transformWithState they do what they do in tasks, and go on after a restart."""
+"""The law of operators with state: of each key, what a query gives is what tasks give, in the same order. Here without Spark's JVM.
+
+The watermark of a query moves with its batches, so batches have long silences between them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from decimal import Decimal
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row
+from pyspark.sql.streaming.tws_tester import TwsTester
+from pyspark.sql.types import StringType, StructField, StructType
 
-from whorl import Context, KeyedOperator, ListState, MapState, ValueState
-from whorl.operators.keyed_step import KeyedStep
-from whorl.query.keyed import keyed_rows
+from whorl.operators.operator import OperatorType, Upstream
+from whorl.operators.registry import OPERATORS
+from whorl.query.frames import CAME, CHOICE, ERROR, EVENT, FAILED, HEADERS, KEY, OFFSET, PARTITION, TIME, TOPIC, VALUE
+from whorl.query.keyed import MODES, clock_of
+from whorl.query.processor import GROUP, NOW, KeyedWork, Processor
+from whorl.query.schemas import struct_of
 from whorl.schema import Schema
-from whorl.state.timers import Kind
+from whorl.sinks.kafka import key_maker
 from whorl.testing import OperatorHarness
 
-pytestmark = pytest.mark.spark
-STATE = "spark.sql.streaming.stateStore"
-ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
-LEAVES = Schema.of({"who": "string", "what": "string"})
+SCHEMA = Schema.of(
+    {"who": "string", "x": "double", "n": "long", "at": "timestamp", "m": "decimal(10,2)", "tags": "map<string,int>"}
+)
+CARRIED = Schema.of(
+    {KEY: "binary", CAME: "binary", VALUE: "binary", TOPIC: "string", PARTITION: "int", OFFSET: "long", TIME: "long",
+     HEADERS: "array<struct<key:string,value:binary>>", ERROR: "string", FAILED: "string"}
+)  # fmt: skip
+LATER = 1 << 62
 
 
-def made_here() -> type[KeyedOperator]:
-    """In a function, so that it is pickled whole: workers need not import this file."""
-
-    class Diary(KeyedOperator):
-        """All kinds of state, and a timer a minute after a record that asks for one."""
-
-        seen = ValueState(int)
-        xs = ListState(float)
-        by = MapState(str, int)
-
-        def process(self, key: str, record: dict[str, Any], context: Context) -> None:
-            seen = self.seen.update(lambda before: (before or 0) + 1)
-            self.xs.append(record["x"])
-            self.by[str(record["x"])] = seen
-            if record["x"] > 1:
-                context.timers.at(record["at"] + timedelta(minutes=1))
-            told = f"{seen} {sum(self.xs.get())} {sorted(dict(self.by.items()))}"
-            context.emit({"who": key, "what": told})
-
-        def on_timer(self, key: str, time: datetime, context: Context) -> None:
-            context.emit({"who": key, "what": f"{time:%H:%M} after {self.seen.get()}"})
-
-    return Diary
+def row(who: str, x: float, seconds: int) -> dict[str, Any]:
+    at = NOON + timedelta(seconds=seconds)
+    return {"who": who, "x": x, "n": round(x), "at": at, "m": Decimal(f"{x:.2f}"), "tags": {"a": 1}}
 
 
-@pytest.fixture
-def on_spark(quick: SparkSession, tmp_path: Path) -> Callable[..., list[tuple[Any, ...]]]:
-    """What one more file gives, in a new run of the query."""
-    settings = {f"{STATE}.providerClass": ROCKS, f"{STATE}.rocksdb.changelogCheckpointing.enabled": "true"}
-    for name, value in {**settings, "spark.sql.shuffle.partitions": "1", "spark.sql.session.timeZone": "UTC"}.items():
-        quick.conf.set(name, value)
-    folder = tmp_path / "in"
-    folder.mkdir()
-    operator = made_here()
+BATCHES = [
+    [row("a", 1.5, 0), row("b", 1.0, 0), row("a", 2.5, 2), row("c", 0.5, 3)],
+    [row("a", -0.5, 30), row("b", 4.0, 31), row("a", 3.0, 31)],
+    [row("b", 1.0, 90), row("a", 2.0, 90), row("b", 0.0, 91), row("a", 2.0, 5)],
+]
+"""The last record is late."""
+PYTHON = {"key": ["who"], "returns": {"who": "string", "what": "string"}}
+CASES: dict[str, dict[str, Any]] = {
+    "count": {"type": "count", "key": ["who"]},
+    "sum": {"type": "sum", "key": ["who"], "of": "m", "count": "records", "keep": ["at", "tags"]},
+    "min": {"type": "min", "key": ["who"], "of": "x"},
+    "max": {"type": "max", "key": ["who"], "of": "at"},
+    "average": {"type": "average", "key": ["who"], "of": "m"},
+    "reduce": {"type": "reduce", "key": ["who"], "init": 0.0, "with": "acc + x"},
+    "latest": {"type": "latest", "key": ["who"], "time": "at"},
+    "sessionize": {"type": "sessionize", "key": ["who"], "time": "at", "gap": "20s", "aggregates": {"t": "sum(x)"}},
+    "windows": {"type": "average", "key": ["who"], "of": "x", "time": "at", "window": "20s"},
+    "sliding": {"type": "average", "key": ["who"], "of": "x", "time": "at", "window": "20s", "every": "5s"},
+    "deduplicate": {"type": "deduplicate", "message_id": ["who", "n"], "ttl": "60s", "ttl_time": "event"},
+    "sum for a time": {"type": "sum", "key": ["who"], "of": "x", "ttl": "40s", "ttl_time": "event"},
+    **{
+        name: {"type": "python", "class": f"kept_steps.{name}", **PYTHON}
+        for name in ("Diary", "Forgetful", "Touchy", "Counted", "Many")
+    },
+    "Several": {"type": "python", "class": "kept_steps.Several", **PYTHON, "outputs": ["large", "all"]},
+}
 
-    def run(*lines: str, clock: Kind = "event") -> list[tuple[Any, ...]]:
-        (folder / f"{len(list(folder.iterdir()))}.json").write_text("\n".join(lines) + "\n")
-        found: list[Any] = []
-        rows = quick.readStream.schema("who string, x double, at timestamp").json(str(folder))
-        rows = rows.withWatermark("at", "0 seconds")
-        kept = keyed_rows(rows, ("who",), lambda: KeyedStep(operator(), "diary", bytes.decode), LEAVES, "diary", clock)
-        writer = kept.writeStream.foreachBatch(lambda batch, _: found.extend(map(tuple, batch.collect())))
-        writer = writer.outputMode("update").option("checkpointLocation", str(tmp_path / "checkpoint"))
-        query = writer.trigger(availableNow=True).start()
-        assert query.awaitTermination(120) and query.exception() is None
+
+def operator_of(options: dict[str, Any]) -> OperatorType:
+    kind = OPERATORS[options["type"]]
+    given = {name: value for name, value in options.items() if name != "type"}
+    return kind(kind.Options.model_validate(given)).reading([Upstream("input", SCHEMA)])
+
+
+class InQuery:
+    """An operator as Spark would call it, batch by batch."""
+
+    def __init__(self, options: dict[str, Any], action: str = "dead_letter", watermark: bool = True) -> None:
+        operator = operator_of(options)
+        leaves = operator.output(SCHEMA)
+        clock, fires = clock_of(operator, SCHEMA, "op", watermark)
+        columns = Schema.of({**dict(CARRIED), EVENT: "long", **dict(SCHEMA), GROUP: "binary", NOW: "long"})
+        given = struct_of(columns, "op")
+        assert leaves is not None
+        made = StructType(
+            [*struct_of(CARRIED, "op"), StructField(CHOICE, StringType()), *struct_of(leaves, "op").fields]
+        )
+        self.names = list(leaves.names)
+        self._given, self._key, self._offset = given.names, key_maker(operator.keyed_by() or ()), 0
+        self.work = KeyedWork("op", operator, SCHEMA, action, ("input",), given, made, clock, watermark, fires)
+        self._tester = TwsTester(Processor(self.work), timeMode=MODES[clock], eventTimeExtractor=lambda _: LATER)
+        self.made: list[Row] = []
+
+    def batch(self, rows: list[dict[str, Any]]) -> None:
+        """Keys in any order, and the rows of a key backwards: the shuffle promises neither."""
+        by_key: dict[bytes | None, list[Row]] = {}
+        for each in rows:
+            by_key.setdefault(self._key(each), []).append(self._row(each))
+        for key, listed in sorted(by_key.items(), key=repr):
+            self.made += self._tester.test(key, listed[::-1])
+        if self.work.clock == "event":
+            newest = max(_ms(each["at"]) for each in rows)
+            self.made += self._tester.setWatermark(max(newest, self._tester._currentWatermarkMs + 1))
+
+    def pass_time(self, now: int) -> None:
+        self.made += self._tester.setProcessingTime(now)
+
+    def kept(self, key: bytes) -> int:
+        return sum(len(self._tester.peekMapState(name, key)) for name in ("entries", "timers"))
+
+    def _row(self, each: dict[str, Any]) -> Row:
+        self._offset += 1
+        time, key = _ms(each["at"]), self._key(each)
+        carried = {CAME: key, KEY: b"own", TOPIC: "s", PARTITION: 0, OFFSET: self._offset, TIME: time, EVENT: time}
+        columns = {**carried, **each, "tags": list(each["tags"].items()), GROUP: key, NOW: 0}
+        return Row(**{name: columns.get(name) for name in self._given})
+
+    def given(self) -> dict[bytes | None, list[Any]]:
+        found: dict[bytes | None, list[Any]] = {}
+        for each in (row.asDict() for row in self.made):
+            what: Any = (each[CHOICE] or "", {name: each[name] for name in self.names}, each[TIME])
+            if each[ERROR] is not None:
+                what = (each[FAILED], each[ERROR], each[OFFSET] is None)
+            found.setdefault(each[CAME], []).append((each[KEY], *what))
         return found
 
-    return run
+
+def in_tasks(options: dict[str, Any]) -> dict[bytes | None, list[Any]]:
+    """By key of the record or timer, as `InQuery.given`: the key that it leaves with, output, row and time; or its failure."""
+    kind = {**options}
+    harness = OperatorHarness.of(kind.pop("type"), SCHEMA, **kind)
+    key = key_maker(operator_of(options).keyed_by() or ())
+    found: dict[bytes | None, list[Any]] = {}
+    for each in (row for batch in BATCHES for row in batch):
+        before = len(harness.emitted)
+        try:
+            harness.send(None, each, at=each["at"])
+        except Exception as error:
+            found.setdefault(key(each), []).append((key(each), "op", f"{type(error).__name__}: {error}", False))
+        for output, made, metadata in harness.emitted[before:]:
+            came = metadata.message.key()
+            found.setdefault(came, []).append((metadata.key, output, made, metadata.timestamp))
+    return found
 
 
-def line(who: str, x: float, seconds: int) -> str:
-    return f'{{"who": "{who}", "x": {x}, "at": "{NOON + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%SZ}"}}'
+def _ms(time: datetime) -> int:
+    return round(time.timestamp() * 1000)
 
 
-def test_as_in_tasks_and_on_after_a_restart(on_spark: Callable[..., list[tuple[Any, ...]]]) -> None:
-    sent = [[("a", 1.5, 0), ("b", 1.0, 1), ("a", 2.5, 2)], [("a", 0.5, 100), ("c", 1.0, 101)], [("b", 0.0, 200)]]
-    given = [row for lines in sent for row in on_spark(*(line(*each) for each in lines))]
-    harness = OperatorHarness(made_here())
-    for lines in sent:
-        for who, x, seconds in lines:
-            harness.send(who, {"x": x, "at": NOON + timedelta(seconds=seconds)})
-        harness.watermark(NOON + timedelta(seconds=max(seconds for _, _, seconds in lines)))
-    expected = sorted((row["who"], row["what"]) for row in harness.rows)
-    assert ("a", "12:01 after 3") in expected and sorted(given) == expected
+@pytest.mark.parametrize("case", [name for name in CASES if name not in ("Touchy", "Many")])
+def test_as_in_tasks(case: str) -> None:
+    query = InQuery(CASES[case])
+    for batch in BATCHES:
+        query.batch(batch)
+    expected = in_tasks(CASES[case])
+    assert expected and query.given() == expected
+
+
+def test_many_records_at_once() -> None:
+    query = InQuery(CASES["Many"])
+    for batch in BATCHES:
+        query.batch(batch)
+    assert [made["what"] for _, _, made, _ in query.given()[b"a"]] == ["1.5", "4.0", "3.5", "6.5", "8.5", "10.5"]
+
+
+def test_a_timer_that_fails_leaves_nothing_but_its_failure() -> None:
+    query = InQuery(CASES["Touchy"])
+    query.batch([row("a", 2.0, 0), row("a", 1.0, 1)])
+    query.batch([row("a", 1.0, 30)])
+    told = [made if isinstance(made, str) else made["what"] for _, _, made, _ in query.given()[b"a"]]
+    assert told == ["2.0", "3.0", "RuntimeError: odd", "00:06", "1.0"]
+
+
+def test_a_row_that_is_not_as_declared_fails_its_record_and_keeps_nothing() -> None:
+    query = InQuery({"type": "python", "class": "kept_steps.Misfit", **PYTHON})
+    query.batch([row("a", 1.0, 0), row("a", -1.0, 1), row("a", 1.0, 2)])
+    first, failed, last = query.given()[b"a"]
+    assert (first[2]["what"], last[2]["what"]) == ("1", "2") and failed[1] == "op"
+
+
+def test_without_a_key_there_is_no_state() -> None:
+    query = InQuery(CASES["count"])
+    query.batch([{**row("a", 1.0, 0), "who": None}])
+    ((key, operator, error, _),) = query.given()[None]
+    assert (key, operator) == (None, "op") and "the record has no key" in error
+
+
+@pytest.mark.parametrize(("action", "left"), [("skip", [""]), ("fail", None)])
+def test_other_ways_of_failing(action: str, left: list[str] | None) -> None:
+    query = InQuery(CASES["Counted"], action)
+    if left is None:
+        with pytest.raises(RuntimeError, match=r"\{op\} \{s/0/1\} ValueError: negative"):
+            query.batch([row("a", -1.0, 0)])
+    else:
+        query.batch([row("a", -1.0, 0)])
+        assert [error for _, _, error, _ in query.given()[b"a"]] == left
+
+
+def test_the_clock_wakes_only_what_goes_by_it() -> None:
+    timed = {"type": "python", "class": "kept_steps.Reminder", **PYTHON}
+    clocks = {case: InQuery(options, watermark=False).work.clock for case, options in {**CASES, "timed": timed}.items()}
+    assert [case for case, clock in clocks.items() if clock == "processing"] == ["Diary", "Touchy", "timed"]
+    assert {clocks["count"], clocks["sessionize"]} == {None}
+
+
+def test_timers_and_a_time_to_live_by_the_clock() -> None:
+    query = InQuery({"type": "python", "class": "kept_steps.Reminder", **PYTHON}, watermark=False)
+    query.pass_time(1_000_000)
+    query.batch([row("a", 1.0, 0)])
+    query.pass_time(1_010_001)
+    assert [made["what"] for _, _, made, _ in query.given()[b"a"]] == ["1"] and query.kept(b"a") == 1
+    query.pass_time(1_030_002)
+    assert query.kept(b"a") == 0, "what has expired is swept"
+
+
+def test_what_has_expired_in_event_time_is_swept() -> None:
+    query = InQuery(CASES["Forgetful"])
+    query.batch([row("a", 1.0, 0)])
+    assert query.kept(b"a") == 1
+    query.batch([row("b", 1.0, 60)])
+    assert query.kept(b"a") == 0
+
+
+def test_a_timer_of_the_other_clock_is_refused() -> None:
+    query = InQuery({"type": "python", "class": "kept_steps.Reminder", **PYTHON})
+    with pytest.raises(RuntimeError, match="it sets a timer in processing time, and its query goes by event time"):
+        query.batch([row("a", 1.0, 0)])

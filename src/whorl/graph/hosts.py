@@ -87,6 +87,8 @@ def _unfit(hosts: Hosts, node: Node) -> tuple[str, str] | None:
         return f"cannot run in tasks: {why}", "take `host` away"
     if node.host != "query" or operator.native(hosts.graph.entering(node.id)) is not None:
         return None
+    if reason := operator.not_in_query():
+        return f"cannot run in a query: {reason[0]}", reason[1]
     if node.type == "python" and node.schema is None:
         return "cannot run in a query: its columns are not known", "declare them: `returns: {column: type}`"
     if hosts.graph.entering(node.id) is None:
@@ -101,7 +103,7 @@ def _unread(hosts: Hosts, node: Node, edge: Edge, blamed: frozenset[str]) -> Ite
     if static and not hosts.in_query(node) and not hosts.fits_query(node):
         message = f"{what} reads '{source.id}', which is static and no stream"
         yield Finding("inputs", message, "join it with a stream, or take `static` away", at)
-    if is_table(source) and (hosts.in_query(node) or keyed_by(node) is None):
+    if is_table(source) and keyed_by(node) is None:
         message = f"{what} reads the table '{source.id}', but keeps no state by its key"
         yield Finding("inputs", message, "join it with a stream, or read it in a KeyedOperator that runs in tasks", at)
     origin = hosts.unknown.get(edge.source)

@@ -46,6 +46,8 @@ class KeyedOperator:
     """A dataclass or a pydantic model that `process` gets instead of a dict; a record that does not fit it fails."""
     version: ClassVar[int] = 1
     """Of what its states hold: one higher whenever values of before would not do any more, with a `migrate` that knows them."""
+    timers_by: Clock | None = None
+    """In a query, which has one clock for timers: which one. None: event time where a source has a watermark."""
 
     def open(self, context: Context) -> None:
         """Once in each task, before the first record. There is no key yet."""

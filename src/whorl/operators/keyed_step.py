@@ -13,7 +13,7 @@ from whorl.operators.record import Metadata, Row
 from whorl.state.binding import Binding
 from whorl.state.fitting import Versions
 from whorl.state.partition import LpState
-from whorl.state.states import Lifetime
+from whorl.state.states import Lifetime, TtlTime
 from whorl.state.table import Table
 from whorl.state.timers import Timer
 from whorl.units import parse_duration
@@ -43,7 +43,12 @@ class KeyedStep:
     @property
     def keeps_for_a_time(self) -> bool:
         """Whether anything it keeps expires."""
-        return self._binding.expires
+        return bool(self.expires_by)
+
+    @property
+    def expires_by(self) -> frozenset[TtlTime]:
+        """The clocks by which anything it keeps ends."""
+        return self._binding.expires_by
 
     def kept(self, lp: LpState, key: bytes) -> Row:
         """What its states hold for a key, by name, those that are no maps; not to be changed."""

@@ -1,7 +1,7 @@
 """What an operator is to Spark itself: a few kinds of plain data, which `whorl.query` turns into one Structured Streaming query.
 
-Row kinds (`Pass` to `Rules`) work on one row at a time, so a record's key, timestamp and headers stay with it. What the others make
-has none: a sink that wants a key names its columns.
+Row kinds (`Pass` to `Rules`) work on one row at a time, so a record's key, timestamp and headers stay with it, as they do with `Keyed`.
+What the others make has none: a sink that wants a key names its columns.
 """
 
 from __future__ import annotations
@@ -107,10 +107,17 @@ class Call:
 
 @dataclass(frozen=True)
 class Keyed:
-    """Keeps state by these columns."""
+    """Keeps state by these columns, or, without any, by the record's own key. What leaves carries the record that it came from."""
 
     key: tuple[str, ...]
+    outputs: tuple[str, ...] = ()
+    """Their names, where it has several."""
 
 
 Native = Pass | Where | Project | Select | Explode | Rekey | Route | Rules | Query | Unique | Keyed | Call
 ROW_BY_ROW = (Pass, Where, Project, Select, Explode, Rekey, Route, Rules)
+
+
+def goes_by_output(native: Native | None) -> bool:
+    """Whether each of its rows goes to one of several outputs."""
+    return isinstance(native, Route) or (isinstance(native, Keyed) and bool(native.outputs))

@@ -144,6 +144,10 @@ class OperatorType(ABC):
         """What it is to Spark for rows of this schema; None where it runs in tasks alone."""
         return None
 
+    def not_in_query(self) -> tuple[str, str] | None:
+        """Why a query cannot run it, whatever its columns are, and what to do; None: it can, or the columns say why not."""
+        return None
+
     def output(self, schema: Schema | None) -> Schema | None:
         """The columns that leave it, given those that enter."""
         return schema
@@ -172,3 +176,14 @@ class OperatorType(ABC):
     def faults(self) -> Iterable[Fault]:
         """What else is wrong with it, given what it reads (`upstreams`), for check."""
         return ()
+
+
+def not_with_state(upstreams: Sequence[Upstream]) -> tuple[str, str] | None:
+    """`OperatorType.not_in_query` of an operator with state."""
+    tables = [upstream.table for upstream in upstreams if upstream.is_table]
+    if tables:
+        return f"it looks into the table '{tables[0]}', which only tasks have at hand", "take `host` away"
+    if len({upstream.schema for upstream in upstreams}) > 1:
+        hint = "select the same columns before it, or take `host` away"
+        return "its inputs have different columns, which a query would give to all rows", hint
+    return None

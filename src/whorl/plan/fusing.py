@@ -1,8 +1,8 @@
 """What is fused, what becomes a topic, and why.
 
 Two operators are fused unless their hosts differ, the edge between them asks for a topic, one of them asks to be alone, one leaves rows
-once and the other each time they change, or fusing would make a component wait for its own output. Components that read one source or
-write one sink are fused too, where nothing speaks against it. A folder of files is the only output of its query.
+once and the other each time they change, one keeps state by key in a query and the other does too or makes rows of no record, or
+fusing would make a component wait for its own output. Components that read one source or write one sink are fused too, where nothing speaks against it. A folder of files is the only output of its query.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import UnionType
 
 from whorl.config.settings import Settings
 from whorl.config.spec import KafkaSource, SourceOptions
 from whorl.graph.graph import Edge, Kind, Node, StreamGraph, is_table, keyed_by
+from whorl.operators.native import Keyed, Native, Query, Unique
 from whorl.operators.operator import OperatorType
 from whorl.plan.hosts import Hosted, is_file, reader_of, why_there
 from whorl.plan.plan import Host, Mode
@@ -127,15 +129,42 @@ class Fusing:
     def _why(self, node: Node, host: Host) -> str:
         return self.hosted[node.id].why if node.id in self.hosted else why_there(node, host)
 
-    def _in_two_modes(self, one: Spot, other: Spot) -> str:
+    def _apart(self, one: Spot, other: Spot) -> str:
         """Why the groups of these two cannot be one query; empty if they can."""
-        found: dict[Mode, str] = {}
-        for (id, _), group in self.home.items():
-            if group in (self.home[one], self.home[other]) and id in self.modes:
-                found.setdefault(self.modes[id], id)
-        if len(found) < 2:
-            return ""
-        return f"rows of '{found['append']}' leave once (append), those of '{found['update']}' each time they change (update)"
+        members = [*self._members(one), *self._members(other)]
+        modes: dict[Mode, str] = {}
+        for id in members:
+            if id in self.modes:
+                modes.setdefault(self.modes[id], id)
+        if len(modes) > 1:
+            return f"rows of '{modes['append']}' leave once (append), those of '{modes['update']}' each time they change (update)"
+        keyed, tables = self._of_kind(members, Keyed), self._of_kind(members, Query | Unique)
+        return (
+            f"rows of '{keyed[0]}' have their record with them, those of '{tables[0]}' have none"
+            if keyed and tables
+            else ""
+        )
+
+    def _in_a_row(self, one: Spot, other: Spot) -> str:
+        """Spark has no event time behind an operator with state by key."""
+        both = [self._of_kind(self._members(spot), Keyed) for spot in (one, other)]
+        return f"'{both[0][0]}' and '{both[1][0]}' both keep state in a query" if all(both) else ""
+
+    def _members(self, spot: Spot) -> list[str]:
+        """The operators in queries that are together with it."""
+        return [id for (id, host), group in self.home.items() if group == self.home[spot] and host is Host.QUERY]
+
+    def _of_kind(self, ids: Iterable[str], kind: type | UnionType) -> list[str]:
+        return [id for id in ids if isinstance(self._natives.get(id), kind)]
+
+    @cached_property
+    def _natives(self) -> dict[str, Native | None]:
+        inside = [self.graph.nodes[id] for id in self.hosted]
+        return {
+            node.id: node.what.native(self.graph.entering(node.id))
+            for node in inside
+            if isinstance(node.what, OperatorType)
+        }
 
     # -- fusing -----------------------------------------------------------------------------------------------------------------------
 
@@ -145,7 +174,7 @@ class Fusing:
                 continue
             if self._waits_for_itself(edge):
                 self.reasons[edge] = "fused, the component would wait for its own output"
-            elif reason := self._in_two_modes(*self.ends[edge]):
+            elif reason := self._apart(*self.ends[edge]) or self._in_a_row(*self.ends[edge]):
                 self.reasons[edge] = reason
             else:
                 self._join(*self.ends[edge])
@@ -158,7 +187,7 @@ class Fusing:
             stays = one in dealt or {self.home[one], self.home[other]} & set(apart)
             if self._is_inner(edge) or edge in self.reasons or stays or self._is_alone(edge):
                 continue
-            if not self._waits_for_itself(edge) and not self._in_two_modes(one, other):
+            if not self._waits_for_itself(edge) and not self._apart(one, other):
                 self._join(one, other)
 
     def _place_files(self) -> list[Spot]:

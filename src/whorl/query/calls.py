@@ -5,7 +5,7 @@ What it raises on a record is that record's failure alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,11 +20,15 @@ from whorl.operators.operator import OperatorType
 from whorl.operators.record import UNCHANGED, Metadata, Row
 from whorl.plan.plan import Placed
 from whorl.query.failing import failed_text
+from whorl.query.fitting import MISFITS
 from whorl.query.frames import (
+    CAME,
     CARRIED,
+    CHOICE,
     ERROR,
     FAILED,
     HEADERS,
+    INPUT,
     KEY,
     OFFSET,
     PARTITION,
@@ -39,7 +43,8 @@ from whorl.query.steps import able_to_fail, ended
 from whorl.schema import Schema
 
 _IN, _OUT = "__in", "__out"
-_MISFITS = (pa.ArrowException, TypeError, ValueError, OverflowError)
+Given = tuple[Row, Row]
+"""A row, and what it carries."""
 
 
 def call_step(frame: DataFrame, placed: Placed, enters: Schema, action: str) -> DataFrame:
@@ -62,7 +67,7 @@ def call_step(frame: DataFrame, placed: Placed, enters: Schema, action: str) -> 
 def _call(
     id: str, operator: OperatorType, enters: Schema, action: str, struct: StructType, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    caller = _Caller(id, operator, enters, action)
+    caller = Caller(id, operator, enters, action)
     schema = to_arrow_schema(struct)
     try:
         for batch in batches:
@@ -101,25 +106,32 @@ class Carried:
         return 1, self.fields.get(TIME) or 0
 
 
-class _Caller:
-    def __init__(self, id: str, operator: OperatorType, enters: Schema, action: str) -> None:
+class Caller:
+    """One operator at work, and what came of the rows that it was called with."""
+
+    def __init__(
+        self, id: str, operator: OperatorType, enters: Schema, action: str, inputs: Sequence[str] = (_IN,)
+    ) -> None:
+        """`inputs`: names of those that it reads, where it is to know which one a row came from (`INPUT`)."""
         self._id, self._action = id, action
         self._made: list[Row] = []
-        edges = [(_IN, id, ""), (id, _OUT, "")]
-        self._chain = Chain([ChainNode(id, operator, enters)], edges, {_OUT: self._emit})
-        self._enter = self._chain.entry(_IN)
+        outputs = operator.outputs() or ("",)
+        edges = [*((name, id, "") for name in inputs), *((id, _OUT + output, output) for output in outputs)]
+        emitters = {_OUT + output: partial(self._emit, output) for output in outputs}
+        self._chain = Chain([ChainNode(id, operator, enters)], edges, emitters)
+        self._doors = {name: self._chain.entry(name) for name in inputs}
+        self._enter = self._doors[inputs[0]]
         self._chain.open()
 
-    def all(self, rows: list[tuple[Row, Row]]) -> list[Row]:
-        """(row, what it carries) of each; what comes of them. Rows that failed before pass."""
+    def all(self, rows: list[Given]) -> list[Row]:
+        """What comes of them. Rows that failed before pass."""
         living = [each for each in rows if each[1].get(ERROR) is None]
         if not (self._chain.has_bulk and self._tried(living) is None):
             for each in living:
                 failed = self._tried([each])
                 if failed is not None:
                     self._made.append(self.failure(each[1], failed))
-        made, self._made = self._made, []
-        return [*made, *(carried for _, carried in rows if carried.get(ERROR) is not None)]
+        return [*self.taken(), *(carried for _, carried in rows if carried.get(ERROR) is not None)]
 
     def failure(self, carried: Row, failed: BaseException) -> Row:
         cause = failed.cause if isinstance(failed, StepFailed) else failed
@@ -132,11 +144,13 @@ class _Caller:
     def close(self) -> None:
         self._chain.close()
 
-    def _tried(self, rows: list[tuple[Row, Row]]) -> StepFailed | None:
+    def _tried(self, rows: list[Given]) -> BaseException | None:
+        """All of them or none: what has come of them when one fails is dropped."""
         mark = len(self._made)
         try:
             for row, carried in rows:
-                self._enter(row, Metadata(Carried(carried), carried.get(KEY)))
+                enter = self._doors.get(carried.get(INPUT, ""), self._enter)
+                enter(row, Metadata(Carried(carried), carried.get(KEY)))
             self._chain.flush()
         except StepFailed as failed:
             del self._made[mark:]
@@ -144,10 +158,15 @@ class _Caller:
             return failed
         return None
 
-    def _emit(self, row: Row, metadata: Metadata) -> None:
-        message = metadata.message
-        assert isinstance(message, Carried)
-        made = {**row, **message.fields, KEY: metadata.key}
+    def taken(self) -> list[Row]:
+        """What was made since this was asked last."""
+        made, self._made = self._made, []
+        return made
+
+    def _emit(self, output: str, row: Row, metadata: Metadata) -> None:
+        made = {**row, **carried_by(metadata), KEY: metadata.key}
+        if output:
+            made[CHOICE] = output
         if metadata.own_headers is not UNCHANGED:
             made[HEADERS] = [{"key": name, "value": value} for name, value in metadata.own_headers or ()]
         if metadata.own_timestamp is not UNCHANGED:
@@ -155,7 +174,13 @@ class _Caller:
         self._made.append(made)
 
 
-def _rows(batch: pa.RecordBatch) -> list[tuple[Row, Row]]:
+def carried_by(metadata: Metadata) -> Row:
+    """Of the record; a timer has its key and its time."""
+    message = metadata.message
+    return message.fields if isinstance(message, Carried) else {CAME: message.key(), TIME: message.timestamp()[1]}
+
+
+def _rows(batch: pa.RecordBatch) -> list[Given]:
     secret = set(batch.schema.names) & set(CARRIED)
     return [
         (
@@ -166,18 +191,18 @@ def _rows(batch: pa.RecordBatch) -> list[tuple[Row, Row]]:
     ]
 
 
-def _batch(rows: list[Row], schema: pa.Schema, caller: _Caller) -> pa.RecordBatch:
+def _batch(rows: list[Row], schema: pa.Schema, caller: Caller) -> pa.RecordBatch:
     try:
         return _arrow(rows, schema)
-    except _MISFITS:
+    except MISFITS:
         return _arrow([_fitting(row, schema, caller) for row in rows], schema)
 
 
-def _fitting(row: Row, schema: pa.Schema, caller: _Caller) -> Row:
+def _fitting(row: Row, schema: pa.Schema, caller: Caller) -> Row:
     """The row, or its failure where a value is not of the type that was declared."""
     try:
         _arrow([row], schema)
-    except _MISFITS as error:
+    except MISFITS as error:
         return caller.failure({name: value for name, value in row.items() if name in CARRIED}, error)
     return row
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
+from whorl.config.spec import Watermark
 from whorl.errors import PipelineError
-from whorl.operators.keyed_step import KeyedStep
-from whorl.operators.native import ROW_BY_ROW, Call, Keyed, Native, Query, Route, Unique
+from whorl.operators.native import ROW_BY_ROW, Call, Keyed, Native, Query, Unique, goes_by_output
 from whorl.operators.operator import OperatorType
 from whorl.operators.sqltext import interval
 from whorl.plan.plan import Component, Delivery, Input, Output, OutputKind, Placed, Wire
 from whorl.query.calls import call_step
 from whorl.query.errors import Places, told
 from whorl.query.failing import judged, settled
-from whorl.query.frames import ERROR, OF_THE_RECORD, TOPIC, good, without_hidden
-from whorl.query.keyed import keyed_rows
+from whorl.query.frames import ERROR, EVENT, OF_THE_RECORD, TOPIC, column, good, without_hidden
+from whorl.query.keyed import keyed_step
 from whorl.query.read import Reading, stream_of
 from whorl.query.schemas import schema_of
 from whorl.query.steps import chosen, final, row_step, together
@@ -38,6 +39,8 @@ class Compiled:
     schemas: dict[str, Schema]
     """By output: exactly the columns that leave."""
     row_by_row: bool
+    endless: bool
+    """Whether Spark makes batches for ever, also when there is nothing to read: it goes by the clock."""
     observed: tuple[str, ...]
     """Metrics that count rows which the writer does not get to see, and which `whorl.query.dead` finds again."""
 
@@ -67,10 +70,13 @@ class Flow:
         self._written: list[DataFrame] = []
         self._file: DataFrame | None = None
         self._schemas: dict[str, Schema] = {}
+        self._endless = False
         self._outputs = {output.id: output for output in component.outputs}
         self._operators = {placed.node.id: placed for placed in component.operators}
         self.natives = {id: _native(placed, placed.enters) for id, placed in self._operators.items()}
         self.row_by_row = all(is_row(native) for native in self.natives.values())
+        self._carries = all(is_row(native) or isinstance(native, Keyed) for native in self.natives.values())
+        """Whether a row has its record with it to the end, so that the writer sees those that failed."""
         self.topics = _topics(component, reading)
 
     def run(self) -> None:
@@ -85,7 +91,7 @@ class Flow:
     def compiled(self) -> Compiled:
         written = together(self._written) if self._written else None
         observed = tuple(dict.fromkeys(self.observed))
-        return Compiled(written, self.topics.names, self._file, self._schemas, self.row_by_row, observed)
+        return Compiled(written, self.topics.names, self._file, self._schemas, self.row_by_row, self._endless, observed)
 
     # -- nodes ------------------------------------------------------------------------------------------------------------------------
 
@@ -93,15 +99,22 @@ class Flow:
         rows = stream_of(self._session, input, self.reading, headers=self._headers())
         action = self._action(input)
         frame = judged(rows, input.id, action)
-        if not self.row_by_row and action == "dead_letter":
+        if not self._carries and action == "dead_letter":
             frame = self._settled(frame, input.id)
         if input.watermark and not self.row_by_row:
-            frame = frame.withWatermark(input.watermark.column, interval(input.watermark.delay))
+            frame = self._timed(frame, input.watermark)
         self._leave(input.id, without_hidden(frame) if input.is_static else frame)
+
+    def _timed(self, frame: DataFrame, mark: Watermark) -> DataFrame:
+        """With several inputs the watermark is that of the last of them, which a row of one of them cannot tell."""
+        late = frame.withWatermark(mark.column, interval(mark.delay))
+        if not self._carries or len(self.component.inputs) > 1:
+            return late
+        return late.withColumn(EVENT, F.unix_millis(column(mark.column)) - round(mark.delay * 1000))
 
     def _action(self, input: Input) -> str:
         """A line of a file that is no row can be read again only in a component that writes it away at once."""
-        lost = input.is_static or (not self.reading.topics.get(input.id) and not self.row_by_row)
+        lost = input.is_static or (not self.reading.topics.get(input.id) and not self._carries)
         return self._possible(final(input.on_error), lost)
 
     def _possible(self, action: str, lost: bool = False) -> str:
@@ -126,22 +139,20 @@ class Flow:
             return query_step(self._session, native, {names[wire]: self._plain(wire) for wire in wires})
         if isinstance(native, Unique):
             return unique_step(native, together([self._plain(wire) for wire in wires]))
-        if isinstance(native, Keyed):
-            return self._keyed_step(placed, native, together([self._plain(wire) for wire in wires]))
         frames = [self._along(wire) for wire in wires]
         if len({TOPIC in frame.columns for frame in frames}) > 1:
             frames = [self._of_no_record(frame, wire) for frame, wire in zip(frames, wires, strict=True)]
+        if isinstance(native, Keyed):
+            names = table_names(operator, wires)
+            return self._keyed_step(placed, native, {names[wire]: f for wire, f in zip(wires, frames, strict=True)})
         return self._row_step(placed, together(frames))
 
-    def _keyed_step(self, placed: Placed, native: Keyed, frame: DataFrame) -> DataFrame:
-        """By event time where a source says how late its rows are."""
-        schema, id = schema_of(frame.schema), placed.node.id
-        operator, leaves = placed.node.what, placed.node.schema
-        assert isinstance(operator, OperatorType) and leaves is not None
+    def _keyed_step(self, placed: Placed, native: Keyed, inputs: Mapping[str, DataFrame]) -> DataFrame:
         timed = any(input.watermark for input in self.component.inputs)
-        return keyed_rows(
-            frame, native.key, partial(_step_of, operator, schema, id), leaves, id, "event" if timed else "processing"
-        )
+        action = self._possible(final(placed.node.on_error))
+        made, clock = keyed_step(inputs, placed, native, action, self.component.mode, timed)
+        self._endless = self._endless or clock == "processing"
+        return made
 
     def _of_no_record(self, frame: DataFrame, wire: Wire) -> DataFrame:
         """Beside rows of an aggregation, which have no record to read again: what fails from here on is its own dead letter, as theirs."""
@@ -161,7 +172,7 @@ class Flow:
         """To what reads it: operators later, outputs now; several ways that stay row by row at once, in one pass."""
         self._made[id] = frame
         ways = Ways(self.component, self.natives, self.topics, self._row_step)
-        if self.row_by_row and ways.fit(id):
+        if self._carries and ways.fit(id):
             self._written.append(ways.followed(frame, id))
             self._made.update(dict.fromkeys(ways.passed, frame))
             for output, rows in ways.schemas.items():
@@ -174,7 +185,7 @@ class Flow:
     def _write(self, output: Output, wire: Wire) -> None:
         frame = self._along(wire)
         self._note(output.id, frame)
-        if not self.row_by_row and TOPIC in frame.columns:
+        if not self._carries and TOPIC in frame.columns:
             frame = self._good(frame, wire)
         if output.kind is OutputKind.FILE:
             self._file = without_hidden(good(frame))
@@ -190,7 +201,7 @@ class Flow:
         """What passes a wire. Rows that failed take the first one alone, so that each is one dead letter."""
         frame = self._made[wire.source]
         first = wire is self._out_of(wire.source)[0]
-        if isinstance(self.natives.get(wire.source), Route):
+        if goes_by_output(self.natives.get(wire.source)):
             frame = chosen(frame, wire.output)
         return frame if first else good(frame)
 
@@ -228,12 +239,6 @@ class Flow:
 def is_row(native: Native) -> bool:
     """Whether what a record carries stays with it."""
     return isinstance(native, (*ROW_BY_ROW, Call))
-
-
-def _step_of(operator: OperatorType, schema: Schema, id: str) -> KeyedStep:
-    keyed = operator.step(schema).keyed
-    assert keyed is not None
-    return keyed(id)
 
 
 def _native(placed: Placed, schema: Schema | None) -> Native:

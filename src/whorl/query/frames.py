@@ -25,13 +25,18 @@ FAILED = "__whorl_failed"
 ON = "__whorl_on"
 """Whether the row is on the way being followed, where several ways share one frame (`whorl.query.ways`)."""
 CHOICE = "__whorl_choice"
+"""The output that a row goes to, of an operator with several."""
+EVENT = "__whorl_event"
+"""The event time of the record less the delay of its source, in ms: how far it moves the watermark."""
+INPUT = "__whorl_input"
+"""Which of several inputs of an operator with state a row comes from."""
 SKIPPED = ""
 HEADER_TYPE = "array<struct<key:string,value:binary>>"
 _TYPES = {
     KEY: "binary", CAME: "binary", VALUE: "binary", TOPIC: "string", PARTITION: "int", OFFSET: "long", TIME: "long",
     HEADERS: HEADER_TYPE, ERROR: "string", FAILED: "string",
 }  # fmt: skip
-CARRIED = tuple(_TYPES)
+CARRIED = (*_TYPES, EVENT, INPUT)
 OF_THE_RECORD = (CAME, VALUE, TOPIC, PARTITION, OFFSET, HEADERS, ERROR, FAILED)
 """What only a dead letter is made of."""
 

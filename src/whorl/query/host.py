@@ -140,6 +140,7 @@ class QueryJob:
         manifest = replace(compare(manifest, wanted, progress, written, self.checkpoint), run=taken.run)
         self._checkpoint.write(manifest)
         self.batches.begin(taken, manifest, self._checkpoint)
+        self.figures = replace(self.figures, idle=0)
         self._query = self._writer().option("checkpointLocation", self.checkpoint).start()
         self.batches.started(self._query)
         self.state = QueryState.RUNNING
@@ -147,7 +148,8 @@ class QueryJob:
     def _writer(self) -> Any:
         assignment = self.assignment
         writer = writer_of(self._compiled, assignment.component, java_options(self._clients), self.batches)
-        return writer.trigger(**trigger_of(assignment.settings, assignment.until_caught_up)).queryName(self.description)
+        trigger = trigger_of(assignment.settings, assignment.until_caught_up, self._compiled.endless)
+        return writer.trigger(**trigger).queryName(self.description)
 
     # -- watched ----------------------------------------------------------------------------------------------------------------------
 
@@ -175,6 +177,14 @@ class QueryJob:
             self._failed(self._told(RuntimeError(reason)))
         elif self._stopping:
             self._stop_between_batches()
+        elif self._is_through:
+            self.stop()
+
+    @property
+    def _is_through(self) -> bool:
+        """Whether a query that Spark would never end has read all that it should. The first batch of a start may be one of an earlier
+        start, done again, and tells nothing."""
+        return self.assignment.until_caught_up and self._compiled.endless and self.figures.idle > 1
 
     def _take_progress(self) -> None:
         reports = reports_after(self._query._jsq.recentProgress(), self.figures.batch)

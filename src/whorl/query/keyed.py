@@ -1,150 +1,92 @@
 """Operators with state by key, on Spark's own `transformWithState`: state is kept, checkpointed and rescaled by Spark.
 
-Under each key Spark keeps a map of the same entries, byte for byte, that tasks keep in their changelog, and over it stands the same
-`LpState`. So an operator does on both hosts the same, and what it keeps can go from one to the other. Spark's timers say when to look;
-which timers there are is in the state.
+Rows carry their record through it, so that what leaves has key, time and headers, and what fails becomes a dead letter.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, Literal
 
-from pyspark.sql import DataFrame, Row
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import StructType
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 
 from whorl.errors import PipelineError
-from whorl.operators.keyed import Emitted
-from whorl.operators.keyed_step import KeyedStep, TimerMessage
-from whorl.operators.record import Metadata
-from whorl.query.schemas import struct_of
+from whorl.operators.keyed import KeyedOperator
+from whorl.operators.native import Keyed
+from whorl.operators.operator import OperatorType
+from whorl.plan.plan import Placed
+from whorl.query.frames import CHOICE, EVENT, INPUT, KEY, carries, column, hidden, without_hidden
+from whorl.query.processor import GROUP, NOW, KeyedWork, Processor
+from whorl.query.schemas import schema_of, struct_of
+from whorl.query.steps import able_to_fail, ended, together
+from whorl.query.texts import key_of
 from whorl.schema import Schema
-from whorl.sinks.kafka import key_maker
-from whorl.state.backend import Entry, Meta
-from whorl.state.codec import short
-from whorl.state.partition import LpState
-from whorl.state.timers import Kind, kind_of, timer_of
-from whorl.state.times import UNKNOWN
-from whorl.state.values import GONE
+from whorl.state.timers import Kind
 
-_META = Meta("spark", "", "")
-_INPUT = "input"
-_MODES: dict[str, Literal["EventTime", "ProcessingTime"]] = {"event": "EventTime", "processing": "ProcessingTime"}
+TimeMode = Literal["None", "EventTime", "ProcessingTime"]
+MODES: Mapping[Kind | None, TimeMode] = {None: "None", "event": "EventTime", "processing": "ProcessingTime"}
 
 
-def keyed_rows(
-    frame: DataFrame, key: tuple[str, ...], make: Callable[[], KeyedStep], leaves: Schema, id: str, clock: Kind
-) -> DataFrame:
-    """The rows that the operator gives. `frame` is a stream without hidden columns; `clock`: the one that its timers go by."""
-    struct = struct_of(leaves, id)
-    processor = _Processor(make, key, struct, clock)
-    return frame.groupBy(*key).transformWithState(processor, struct, "Update", _MODES[clock])
+def keyed_step(
+    inputs: Mapping[str, DataFrame], placed: Placed, native: Keyed, action: str, mode: str, watermark: bool
+) -> tuple[DataFrame, Kind | None]:
+    """What it makes, and the clock that wakes it. `inputs`: by name. `mode`: in which the query gives rows. `watermark`: whether it has
+    one."""
+    id, operator, leaves = placed.node.id, placed.node.what, placed.node.schema
+    assert isinstance(operator, OperatorType) and leaves is not None
+    frame = together(list(inputs.values()) if len(inputs) == 1 else [_named(*each) for each in inputs.items()])
+    able = able_to_fail(frame)
+    enters = schema_of(without_hidden(frame).schema)
+    given = _given(able, native, id)
+    clock, fires = clock_of(operator, enters, id, watermark)
+    struct = _struct(able, leaves, id, native)
+    work = KeyedWork(id, operator, enters, action, tuple(inputs), given.schema, struct, clock, watermark, fires)
+    made = given.groupBy(GROUP).transformWithState(Processor(work), struct, mode, MODES[clock])
+    return ended(made, frame, id, action), clock
 
 
-class KeyEntries:
-    """A backend over Spark's map of the current key."""
-
-    meta: Meta | None = None
-
-    def __init__(self, state: Any) -> None:
-        self._state = state
-
-    def get(self, key: bytes) -> bytes | None:
-        return bytes(self._state.getValue((key,))[0]) if self._state.containsKey((key,)) else None
-
-    def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[Entry]:
-        entries = [(bytes(key[0]), bytes(value[0])) for key, value in self._state.iterator()]
-        start = short(after) if after is not None else b""
-        for key, value in sorted(entries, key=lambda entry: short(entry[0])):
-            if key.startswith(prefix) and short(key) > start:
-                yield key, value
-
-    def write(self, puts: Mapping[bytes, bytes | None], meta: Meta) -> None:
-        for key, value in puts.items():
-            if value is not None:
-                self._state.updateValue((key,), (value,))
-            elif self._state.containsKey((key,)):
-                self._state.removeKey((key,))
-
-    def count(self) -> int:
-        return sum(1 for _ in self._state.iterator())
-
-    def close(self) -> None:
-        """Spark's own affair."""
+def clock_of(operator: OperatorType, enters: Schema | None, id: str, watermark: bool) -> tuple[Kind | None, bool]:
+    """The clock that Spark wakes it by, and whether it does anything when a timer is due. By the clock on the wall a query has batches
+    without end, so only what needs it goes by that."""
+    keyed = operator.step(enters).keyed
+    assert keyed is not None
+    step = keyed(id)
+    made = step.operator
+    fires = type(made).on_timer is not KeyedOperator.on_timer
+    by: Kind = made.timers_by or ("event" if watermark else "processing")
+    if by == "event" or not (fires or "processing" in step.expires_by):
+        return ("event" if watermark else None), fires
+    return by, fires
 
 
-class _Processor(StatefulProcessor):  # type: ignore[misc]
-    """Made on the driver and sent to the workers; Spark opens it once in each task."""
+def _named(name: str, frame: DataFrame) -> DataFrame:
+    return frame.withColumn(INPUT, F.lit(name))
 
-    def __init__(self, make: Callable[[], KeyedStep], key: tuple[str, ...], struct: StructType, clock: Kind) -> None:
-        self._make, self._key, self._names, self._clock = make, key, struct.names, clock
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        self._handle = handle
-        self._entries = handle.getMapState("entries", "entry binary", "value binary")
-        self._key_bytes = key_maker(self._key)
-        self._step = self._make()
-        self._step.open()
+def _given(frame: DataFrame, native: Keyed, id: str) -> DataFrame:
+    """With the key of state, as the bytes that it has in tasks. Without Spark's mark on the column of event time: by that it would leave
+    out rows that are late, which tasks do not."""
+    plain = [column(name).alias(name, metadata={}) for name in frame.columns]
+    now = F.unix_millis(F.current_timestamp())
+    return frame.select(*plain, _key(frame, native, id).alias(GROUP), now.alias(NOW))
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
-        named = dict(zip(self._key, key, strict=True))
-        emitted: list[Emitted] = []
-        with self._state(timerValues) as lp:
-            message = TimerMessage(self._key_bytes(named), lp.clocks.clock)
-            for row in rows:
-                emitted += self._step.process(row.asDict(recursive=True), Metadata(message, message.key()))
-                lp.keep()
-                if lp.timers.overdue(self._clock, self._now(lp)):
-                    self._fire(lp, self._now(lp), emitted)
-        return map(self._row, emitted)
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
-        emitted: list[Emitted] = []
-        with self._state(timerValues) as lp:
-            self._fire(lp, expiredTimerInfo.getExpiryTimeInMs(), emitted)
-        return map(self._row, emitted)
+def _key(frame: DataFrame, native: Keyed, id: str) -> Any:
+    if native.key:
+        return key_of([(column(name), frame.schema[name].dataType) for name in native.key], of_step=False)
+    if carries(frame):
+        return F.col(KEY)
+    raise PipelineError(
+        f"'{id}' keeps state by the record's own key, and what comes to it has none",
+        hint="name the columns: `key: [...]`",
+        code="host",
+    )
 
-    def close(self) -> None:
-        self._step.close()
 
-    @contextmanager
-    def _state(self, times: Any) -> Iterator[LpState]:
-        """The current key's, at the times of the batch; kept by Spark at the end."""
-        lp = LpState(KeyEntries(self._entries), _META, (_INPUT,))
-        now, watermark = times.getCurrentProcessingTimeInMs(), times.getCurrentWatermarkInMs()
-        lp.clocks.tick(now if now > 0 else time.time_ns() // 1_000_000)
-        if self._clock == "event" and watermark > 0:
-            lp.clocks.move(_INPUT, watermark)
-        self._step.enter(lp)
-        yield lp
-        self._step.leave(lp)
-        self._set_timers(lp)
-        lp.delta()
-        lp.store(0)
-
-    def _now(self, lp: LpState) -> int:
-        return lp.clocks.clock if self._clock == "processing" else lp.clocks.watermark
-
-    def _fire(self, lp: LpState, up_to: int, emitted: list[Emitted]) -> None:
-        if up_to == UNKNOWN:
-            return
-        for timer in lp.timers.due(self._clock, up_to):
-            emitted += self._step.fire(timer)
-            lp.keep()
-
-    def _set_timers(self, lp: LpState) -> None:
-        for entry, change in lp.timers.changes.items():
-            if kind_of(entry) != self._clock:
-                raise PipelineError(
-                    f"'{self._step.id}' sets a timer in {kind_of(entry)} time, and its query goes by {self._clock} time",
-                    hint="a query whose source has a watermark goes by event time, any other by the clock; `host: tasks` has both",
-                    code="host",
-                )
-            (self._handle.deleteTimer if change is GONE else self._handle.registerTimer)(timer_of(entry).time)
-
-    def _row(self, emitted: Emitted) -> Row:
-        _, fields, _ = emitted
-        return Row(**{name: fields.get(name) for name in self._names})
+def _struct(frame: DataFrame, leaves: Schema, id: str, native: Keyed) -> StructType:
+    carried = [StructField(f.name, f.dataType) for f in frame.schema.fields if f.name in hidden(frame)]
+    left = [field for field in carried if field.name not in (EVENT, INPUT, CHOICE)]
+    choice = [StructField(CHOICE, StringType())] if native.outputs else []
+    return StructType([*left, *choice, *struct_of(leaves, id).fields])

@@ -34,6 +34,8 @@ class QueryFigures:
     """Where the batch ended."""
     starts: Mapping[Place, int] = field(default_factory=dict)
     """Where it began."""
+    idle: int = 0
+    """How many batches in a row had nothing to read, up to this one."""
 
 
 def reports_after(recent: Any, batch: int) -> list[dict[str, Any]]:
@@ -68,7 +70,16 @@ def figures_after(before: QueryFigures, reports: Sequence[Mapping[str, Any]]) ->
         watermark=str((last.get("eventTime") or {}).get("watermark", "")),
         positions={place: offset for end in ends for place, offset in end.items()},
         starts={place: offset for source in sources for place, offset in _places(source.get("startOffset")).items()},
+        idle=_idle(before.idle, reports),
     )
+
+
+def _idle(before: int, reports: Sequence[Mapping[str, Any]]) -> int:
+    idle = before
+    for report in reports:
+        moved = any(source.get("startOffset") != source.get("endOffset") for source in report["sources"])
+        idle = 0 if moved else idle + 1
+    return idle
 
 
 def _places(offsets: Any) -> dict[Place, int]:

@@ -15,6 +15,8 @@ from whorl.query.read import located
 
 _REALTIME_BATCH = "30 seconds"
 """In real-time mode records leave at once; a batch is only how often Spark notes its position."""
+_LOOK_EVERY = 1.0
+"""Seconds, where a query wakes up by the clock."""
 
 
 def writer_of(compiled: Compiled, component: Component, kafka: Mapping[str, str], batches: Batches) -> Any:
@@ -30,12 +32,14 @@ def writer_of(compiled: Compiled, component: Component, kafka: Mapping[str, str]
     return rows.writeStream.foreachBatch(batches.write).outputMode(component.mode)
 
 
-def trigger_of(settings: Settings, until_caught_up: bool) -> dict[str, Any]:
+def trigger_of(settings: Settings, until_caught_up: bool, endless: bool) -> dict[str, Any]:
+    """`endless`: Spark makes one batch after the other, whether there is anything to do or not."""
     if until_caught_up:
         return {"availableNow": True}
     if settings.trigger == "realtime":
         return {"realTime": _REALTIME_BATCH}
-    seconds = 0.0 if settings.trigger == "fast" else float(settings.trigger)
+    fastest = _LOOK_EVERY if endless else 0.0
+    seconds = fastest if settings.trigger == "fast" else float(settings.trigger)
     return {"processingTime": f"{round(seconds * 1000)} milliseconds"}
 
 

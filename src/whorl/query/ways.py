@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from whorl.operators.native import ROW_BY_ROW, Explode, Native, Route
+from whorl.operators.native import ROW_BY_ROW, Explode, Native, goes_by_output
 from whorl.plan.plan import Component, Output, OutputKind, Placed, Wire
 from whorl.query.frames import CHOICE, KEY, ON, column, columns, hidden, keep, visible
 from whorl.query.write import Topics, all_records, entry, on_its_way
@@ -61,7 +61,7 @@ class Ways:
         return self._way(frame, wires[-1]) if wires else frame
 
     def _way(self, frame: DataFrame, wire: Wire) -> DataFrame:
-        if isinstance(self._natives.get(wire.source), Route):
+        if goes_by_output(self._natives.get(wire.source)):
             frame = keep(frame, F.col(CHOICE) == wire.output).drop(CHOICE)
         if wire.target in self._outputs:
             return self._arrive(frame, self._outputs[wire.target])

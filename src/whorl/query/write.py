@@ -82,7 +82,10 @@ def dead_entry(frame: DataFrame, topics: Topics) -> Entry:
     places = {naming.DEAD_TOPIC: TOPIC, naming.DEAD_PARTITION: PARTITION, naming.DEAD_OFFSET: OFFSET}
     said = {naming.DEAD_OPERATOR: F.col(FAILED), naming.DEAD_ERROR: F.substring(F.col(ERROR), 1, naming.LONGEST_ERROR)}
     said |= {name: F.col(each) for name, each in places.items() if each in there}
-    reasons = F.array(*[_header(name, each) for name, each in said.items()])
+    # A timer that failed has no place.
+    reasons = F.filter(
+        F.array(*[_header(name, each) for name, each in said.items()]), lambda each: each.value.isNotNull()
+    )
     own = [F.coalesce(F.col(HEADERS), F.array().cast(HEADER_TYPE))] if HEADERS in there else []
     parts: Entry = {
         "output": topics.number(topics.dead_letter),

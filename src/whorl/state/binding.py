@@ -11,7 +11,7 @@ from whorl.state.conversion import conversion
 from whorl.state.fitting import Fitting, Versions
 from whorl.state.partition import LpState
 from whorl.state.scope import Rules, Scope
-from whorl.state.states import Lifetime, ListState, State
+from whorl.state.states import Lifetime, ListState, State, TtlTime
 from whorl.state.table import Table
 from whorl.units import parse_duration
 
@@ -49,8 +49,9 @@ class Binding:
             setattr(operator, name, state.bound(self.scope, at, self._rules[name]))
 
     @property
-    def expires(self) -> bool:
-        return any(state.ttl is not None for state in self._states.values())
+    def expires_by(self) -> frozenset[TtlTime]:
+        """The clocks by which anything it keeps ends."""
+        return frozenset(state.ttl_time for state in self._states.values() if state.ttl is not None)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from whorl.state.room import Room
 from whorl.state.table import Journal, Table
 from whorl.state.timers import Timers
 from whorl.state.times import Times
-from whorl.state.values import ABSENT
+from whorl.state.values import ABSENT, Timed
 
 LP_KEY = b"_lp"
 """The host's own record of the lp: it travels and is stored with the state, which does not look into it."""
@@ -77,6 +77,11 @@ class LpState:
     def changed(self) -> bool:
         """Whether there is anything for a delta."""
         return bool(self.timers.changes) or any(table.values for table in self._tables.values())
+
+    def last_end(self, event: bool) -> int | None:
+        """When the last of what this transaction put has ended, in event time or in processing time; None where nothing of it ends."""
+        put = (value for table in self._tables.values() for value in table.values.values())
+        return max((each.expires for each in put if each.__class__ is Timed and each.event == event), default=None)
 
     def table(self, operator: str, state: str, event: bool = False) -> Table:
         """`event`: whether what is put in it ends in event time."""

@@ -67,6 +67,7 @@ class WindowedAverage(Reading):
         super().__init__(read, shaped)
         self._divide, self._time = divide, time
         self._window, self._step = window, step
+        self.timers_by = time.clock
 
     def process(self, key: Any, record: Row, context: Context) -> None:
         before = self.buckets.get() or []

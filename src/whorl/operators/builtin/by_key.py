@@ -16,7 +16,7 @@ from whorl.operators.builtin.amounts import may_be_number
 from whorl.operators.fold import step_of
 from whorl.operators.keyed import KeyedOperator
 from whorl.operators.native import Keyed, Native
-from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shape, Step
+from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shape, Step, not_with_state
 from whorl.operators.record import Row
 from whorl.operators.sqltext import told_apart
 from whorl.schema import TEXT, UNKNOWN, Schema
@@ -56,6 +56,13 @@ Evict = Annotated[
 def limits_of(options: Any) -> Limits:
     """Of those that have any."""
     return Limits(getattr(options, "max_keys", None), getattr(options, "max_bytes", None))
+
+
+def not_with_limits(options: Any) -> tuple[str, str] | None:
+    """`OperatorType.not_in_query` of what has limits."""
+    if not limits_of(options):
+        return None
+    return "'max_keys' and 'max_bytes' are of tasks, which know the order of writes", "take `host` away, or use `ttl`"
 
 
 class LastingOptions(KeyOptions):
@@ -109,9 +116,11 @@ class ByKey(OperatorType):
         return tuple(self.options.key)
 
     def native(self, schema: Schema | None) -> Native | None:
-        known = schema is not None and self.options.key and not limits_of(self.options)
-        leaves = self.output(schema) if known else None
+        leaves = self.output(schema) if schema is not None and not self.not_in_query() else None
         return Keyed(tuple(self.options.key)) if leaves and UNKNOWN not in (kind for _, kind in leaves) else None
+
+    def not_in_query(self) -> tuple[str, str] | None:
+        return not_with_limits(self.options) or not_with_state(self.upstreams)
 
     def columns(self) -> list[tuple[Path, str]]:
         return paths("key", self.options.key)

@@ -17,7 +17,7 @@ from whorl.operators.builtin.query_only import QueryOperator, not_a_time, replay
 from whorl.operators.keyed import Context, KeyedOperator
 from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.native import Native, Query
-from whorl.operators.operator import Fault, Options, Shape, Step, Upstream
+from whorl.operators.operator import Fault, Options, Shape, Step, Upstream, not_with_state
 from whorl.operators.record import Row
 from whorl.operators.sqltext import interval, quoted
 from whorl.schema import Schema
@@ -139,6 +139,9 @@ class Join(QueryOperator):
         joined = f"{left} {_KINDS[self.options.kind]} JOIN {right}"
         query = f"SELECT {listed} FROM {joined} ON {self._condition(left, right)}"
         return Query((query,), tables=tuple(each.table for each in self.upstreams), joins=True)
+
+    def not_in_query(self) -> tuple[str, str] | None:
+        return not_with_state(self.upstreams) if self.in_tasks else None
 
     def output(self, schema: Schema | None) -> Schema | None:
         columns = self._columns()

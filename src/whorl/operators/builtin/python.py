@@ -12,13 +12,13 @@ from pydantic import Field, field_validator, model_validator
 from whorl.errors import PipelineError
 from whorl.operators.batch_step import BatchStep
 from whorl.operators.bounded_step import BoundedStep
-from whorl.operators.builtin.by_key import Evict, MaxBytes, MaxKeys, limits_of, paths
+from whorl.operators.builtin.by_key import Evict, MaxBytes, MaxKeys, limits_of, not_with_limits, paths
 from whorl.operators.keyed import BatchOperator, KeyedOperator, migrates
 from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.keys import key_reader
 from whorl.operators.loading import load
 from whorl.operators.native import Call, Keyed, Native
-from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shape, Step, Upstream
+from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shape, Step, Upstream, not_with_state
 from whorl.schema import Schema, normal_type
 from whorl.state.states import Lifetime, TtlTime
 from whorl.units import Duration
@@ -154,12 +154,12 @@ class Python(OperatorType):
 
     def native(self, schema: Schema | None) -> Native | None:
         options, key = self.options, self.keyed_by()
-        tables = any(upstream.is_table for upstream in self.upstreams)
-        if not options.returns or options.outputs or tables or limits_of(options):
+        if not options.returns or self.not_in_query():
             return None
-        if key is None:
-            return Call()
-        return Keyed(key) if key and not issubclass(load(self.path), BatchOperator) else None
+        return Call() if key is None else Keyed(key, options.outputs)
+
+    def not_in_query(self) -> tuple[str, str] | None:
+        return None if self.keyed_by() is None else not_with_limits(self.options) or not_with_state(self.upstreams)
 
     def output(self, schema: Schema | None) -> Schema | None:
         return Schema.of(self.options.returns) if self.options.returns else None

@@ -94,6 +94,7 @@ class Sessions(KeyedOperator):
         self._of_one = [each.of_one(text) for each in values]
         self._merge = [_MERGED[each.function] for each in values]
         self._keys, self._time, self._gap = len(key), time, gap
+        self.timers_by = time.clock
 
     def process(self, key: Any, record: Row, context: Context) -> None:
         at, gap, before = self._time.of(record, context), self._gap, self.sessions.get() or []

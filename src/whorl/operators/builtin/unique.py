@@ -10,8 +10,8 @@ from pydantic import Field, model_validator
 from whorl.operators.builtin.by_key import Evict, MaxBytes, MaxKeys, keyed_step, paths
 from whorl.operators.builtin.query_only import QueryOperator
 from whorl.operators.keyed import Context, KeyedOperator
-from whorl.operators.native import Native, Unique
-from whorl.operators.operator import Columns, Fault, Options, Step
+from whorl.operators.native import Keyed, Native, Unique
+from whorl.operators.operator import Columns, Fault, Options, Step, not_with_state
 from whorl.operators.record import Row
 from whorl.schema import Schema
 from whorl.state.states import TtlTime, ValueState
@@ -58,7 +58,7 @@ class DeduplicateOptions(Options):
     )
     message_id: Columns = Field(
         (),
-        description="in tasks, instead of both: the column or columns of a message's own id, whose first record passes",
+        description="instead of both, as state in tasks: the column or columns of a message's own id, whose first record passes",
     )
     ttl: Duration | None = Field(
         None, gt=0, description="with `message_id`: how long after its first record an id is known; left out: for ever"
@@ -100,7 +100,12 @@ class Deduplicate(QueryOperator):
         return tuple(self.options.message_id) if self.in_tasks else None
 
     def native(self, schema: Schema | None) -> Native | None:
-        return None if self.in_tasks else Unique(self.options.columns, self.options.within_watermark)
+        if self.options.message_id:
+            return None if self.not_in_query() else Keyed(self.options.message_id)
+        return Unique(self.options.columns, self.options.within_watermark)
+
+    def not_in_query(self) -> tuple[str, str] | None:
+        return not_with_state(self.upstreams) if self.in_tasks else None
 
     def columns(self) -> Paths:
         named = [(("columns", index), name) for index, name in enumerate(self.options.columns)]
