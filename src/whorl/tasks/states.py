@@ -98,19 +98,23 @@ class States:
         waiting: dict[int, list[tuple[bytes, bytes | None]]] = {lp: [] for lp in self._of}
         ends = {lp: state.position for lp, state in self._of.items()}
         starts = {(topic, lp): position for lp, position in ends.items()}
+        reading.move(ends, self._left(ends))
         for message in read_on(self._clients, starts):
             lp = message.partition()
             waiting[lp].append((message.key(), message.value()))
             ends[lp] = message.offset() + 1
             reading.records += 1
-            if reading.records % _TELL == 1:
-                reading.move(ends, sum(max(0, self._ends[lp] - end) for lp, end in ends.items()))
+            if reading.records % _TELL == 0:
+                reading.move(ends, self._left(ends))
             if len(waiting[lp]) == _CHUNK:
                 self._of[lp].absorb(waiting[lp], ends[lp])
                 waiting[lp] = []
         for lp, entries in waiting.items():
             self._of[lp].absorb(entries, ends[lp], current=True)
         reading.end(ends)
+
+    def _left(self, positions: Mapping[int, int]) -> int:
+        return sum(max(0, self._ends[lp] - position) for lp, position in positions.items())
 
     # -- 5 and 6 ----------------------------------------------------------------------------------------------------------------------
 
