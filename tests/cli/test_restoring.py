@@ -69,6 +69,8 @@ def test_two_lines_where_there_is_no_terminal() -> None:
     assert list(restoring.lines(watch.components)) == []
     watch.take([status(0, "restoring", state=reading(300_000, 600_000, 1.5))])
     assert list(restoring.lines(watch.components)) == [], "the other task has not said how much it has to read"
+    watch.take([status(1, "restoring", state=reading(0, 0, 0.1))])
+    assert list(restoring.lines(watch.components)) == []
     watch.take([status(1, "restoring", state=reading(1, 400_000, 0.1))])
     assert list(restoring.lines(watch.components)) == ["count: reads 1,000,000 records of state"]
     watch.take([status(0, "running", state=reading(600_000, 600_000, 3.1, over=True))])

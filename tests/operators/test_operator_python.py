@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from whorl.errors import PipelineError
 from whorl.operators.loading import load
+from whorl.operators.native import Keyed
 from whorl.operators.operator import OperatorType, Shape, Upstream
 from whorl.schema import Schema
 from whorl.state.backend import MemoryBackend, Meta
@@ -145,7 +146,7 @@ def test_by_what_state_is_kept() -> None:
     assert placed().keyed_by() == ()
     assert placed(key="a").keyed_by() == ("a",)
     assert placed(key=["a", "b"], outputs=["x"]).keyed_by() == ("a", "b")
-    assert placed(returns={"n": "long"}).native(None) is None
+    assert placed(returns={"n": "long"}).native(None) == Keyed(())
     assert list(placed(ttl="1m").faults()) == []
 
 

@@ -41,8 +41,8 @@ class Restoring:
             if progress.over:
                 self._begun.discard(of)
                 yield f"{component}: {done(what, progress)}"
-            elif of not in self._begun and len(views[component].readings(what)) == len(views[component].tasks):
-                self._begun.add(of)  # each task has said by now how much it is
+            elif of not in self._begun and _all_told(views[component], what):
+                self._begun.add(of)
                 yield f"{component}: reads {progress.total:,} {_RECORDS[what]}"
 
     def _looked(self, views: Mapping[str, ComponentView]) -> Iterator[tuple[Of, Progress]]:
@@ -53,6 +53,12 @@ class Restoring:
                     progress = view.progress(what, over)
                     yield (component, what, view.layout), progress
                     over.update(new if progress.over else ())
+
+
+def _all_told(view: ComponentView, what: str) -> bool:
+    """Whether each task has said how much it has to read."""
+    known = [reading for reading in view.readings(what).values() if reading["total"] or reading["over"]]
+    return len(known) == len(view.tasks)
 
 
 def told(what: str, progress: Progress) -> str:

@@ -98,19 +98,23 @@ class States:
         topic, most = self._assignment.changelog, max(_CHUNK // (len(self._of) or 1), _LEAST)
         waiting: dict[int, dict[bytes, bytes | None]] = {lp: {} for lp in self._of}
         ends = {lp: state.position for lp, state in self._of.items()}
+        reading.move(ends, self._left(ends))
         for bulk in read_bulks_on(self._clients, {(topic, lp): position for lp, position in ends.items()}):
             for message in bulk:
                 lp = message.partition()
                 waiting[lp][message.key()] = message.value()
                 ends[lp] = message.offset() + 1
             reading.records += len(bulk)
-            reading.move(ends, sum(max(0, self._ends[lp] - end) for lp, end in ends.items()))
+            reading.move(ends, self._left(ends))
             for lp in [lp for lp, entries in waiting.items() if len(entries) >= most]:
                 self._of[lp].absorb(waiting[lp], ends[lp])
                 waiting[lp] = {}
         for lp, entries in waiting.items():
             self._of[lp].absorb(entries, ends[lp], current=True)
         reading.end(ends)
+
+    def _left(self, positions: Mapping[int, int]) -> int:
+        return sum(max(0, self._ends[lp] - position) for lp, position in positions.items())
 
     # -- 5 and 6 ----------------------------------------------------------------------------------------------------------------------
 
