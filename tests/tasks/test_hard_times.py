@@ -79,7 +79,7 @@ def test_a_full_disk_ends_the_task_and_spoils_nothing(of, tmp_path, monkeypatch)
     harness.run()
 
     def full(backend: LmdbBackend, *_: Any) -> None:
-        raise lmdb.DiskError(f"{backend._folder}: No space left on device")
+        raise lmdb.DiskError(f"{backend.folder}: No space left on device")
 
     harness.send("in", rows("abcd" * 10))
     with monkeypatch.context() as patch, pytest.raises(WorldError, match="No space left on device") as error:
