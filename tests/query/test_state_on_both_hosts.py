@@ -89,7 +89,7 @@ def test_several_operators_in_three_batches_and_two_runs(streamed: Make) -> None
     written = stream.same()
     assert [record[1] for record in written["first"]].count(b'["a",2]') == 2, "it is forgotten after a minute"
     assert any("00:10 after" in record[2]["what"] for record in written["diary"])
-    assert {record[1] for record in written["large"]} == {b"large"} and written["shouted"]
+    assert {record[1] for record in written["large"]} == {b"large a", b"large b"} and written["shouted"]
     assert len(written["demo.dead"]) == 1
 
 
