@@ -55,7 +55,7 @@ def test_it_goes_on_where_it_ended(
                 producer.produce(source, orjson.dumps({"who": who, "n": n}), who)
         producer.flush()
         running = whorl_run(file, "--until-caught-up")
-        assert running.wait(300) == 0, running.output
+        assert running.wait(400) == 0, running.output
     made = [(each.key(), orjson.loads(each.value())["seen"]) for each in _all(broker, sink)]
     assert sorted(made) == [(key, seen) for key in (b"a", b"b") for seen in (1, 2, 3, 4, 5)]
     letters = [dict(each.headers()) for each in _all(broker, f"{source}.dead")]

@@ -54,7 +54,7 @@ class Several(KeyedOperator):
 
     def process(self, key, record, context):
         if record["x"] > 2:
-            large = Record({"who": key, "what": "large"}, key="large", headers=[("h", b"1")], timestamp=7)
+            large = Record({"who": key, "what": "large"}, key=f"large {key}", headers=[("h", b"1")], timestamp=7)
             context.emit(large, to="large")
         context.emit({"who": key, "what": f"{record['x']}"}, to="all")
 
