@@ -71,8 +71,8 @@ class Interlude:
             self.driver.note(tasks=tasks)
         if wanted:
             former = in_this_life(self.session, self.cluster, self.driver.registration, self.settings.checkpoints)
-            entries = sum(former.components[id].tally.entries for id in wanted if id in former.components)
-            self._new_life().begin(former, wanted)
+            kept = self._new_life().begin(former, wanted)
+            entries = sum(tally.entries for id, tally in kept.items() if id in wanted)
         return {"components": scaled, "entries": entries}
 
     def _queries_wanted(self, partitions: int, components: tuple[str, ...]) -> dict[str, int]:

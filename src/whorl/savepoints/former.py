@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
 from whorl.errors import WorldError
@@ -11,7 +10,7 @@ from whorl.kafka.transactions import Transactions
 from whorl.plan import naming
 from whorl.query.checkpoint import Checkpoint
 from whorl.query.ledger import Ledger
-from whorl.savepoints.frames import state_of, tally
+from whorl.savepoints.frames import KeptState, SavedState
 from whorl.savepoints.life import Former, FormerComponent, FormerQuery
 from whorl.savepoints.manifest import Manifest, SavedComponent
 from whorl.savepoints.save import edge_path, query_path, state_path
@@ -33,7 +32,8 @@ def in_savepoint(
 
     def component(id: str, saved: SavedComponent) -> FormerComponent:
         own = {lp: record.encode() for lp, record in saved.own.items()}
-        return FormerComponent(saved.entry, own, session.read.parquet(state_path(folder, id)), saved.tally)
+        state = SavedState(session.read.parquet(state_path(folder, id)), saved.entry.layout.lps)
+        return FormerComponent(saved.entry, own, state, saved.tally)
 
     def append(transactions: Transactions) -> None:
         for topic, edge in manifest.edges.items():
@@ -79,8 +79,7 @@ def in_this_life(session: SparkSession, cluster: Cluster, registration: Registra
 
     def component(id: str, entry: ComponentEntry) -> FormerComponent:
         topic, lps = naming.changelog_topic(name, uid, id), entry.layout.lps
-        state = state_of(session, clients, topic, lps).persist(StorageLevel.DISK_ONLY)  # it is counted, then written
-        return FormerComponent(entry, read_lps(clients, topic, range(lps)), state, tally(state))
+        return FormerComponent(entry, read_lps(clients, topic, range(lps)), KeptState(session, topic, lps))
 
     def query(id: str, entry: QueryEntry) -> FormerQuery:
         taken = Ledger(clients, naming.ledger_topic(name, uid, id), uid, id).take()

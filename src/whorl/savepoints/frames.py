@@ -1,17 +1,19 @@
-"""State and records under way as DataFrames: executors read them from Kafka, and write them there.
+"""State and records under way, in the hands of executors: read from Kafka, written there, and counted.
 
 Entries stay the bytes that they are in the changelog; which logical partition (lp) they belong to is all that is ever changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
+from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from whorl.errors import Unavailable, WorldError
@@ -35,7 +37,8 @@ RECORDS = pa.schema(
         ("headers", pa.list_(_HEADER)),
     ]
 )
-_WRITTEN = pa.schema([("written", pa.int64()), ("unmovable", pa.binary())])
+_COUNTED = pa.schema([("entries", pa.int64()), ("checksum", pa.string()), ("unmovable", pa.binary())])
+_ROUND = 1 << 64
 _ROWS = 10_000
 
 
@@ -57,17 +60,59 @@ def _numbers(session: SparkSession, count: int) -> DataFrame:
 
 
 def tally(state: DataFrame) -> Tally:
-    each = f.xxhash64("key", "value").cast("decimal(38,0)")
-    row: Any = state.agg(f.count(f.lit(1)).alias("entries"), f.sum(each).alias("sum")).first()
-    return Tally(row.entries, str(row.sum or 0))
+    """Of what a frame of state holds."""
+    return _sum(state.mapInArrow(_tally, from_arrow_schema(_COUNTED)).collect())
 
 
-def write_state(state: DataFrame, clients: KafkaClients, topic: str, before: int, now: int) -> None:
-    """Into a changelog of `now` lps, of entries that were in `before`."""
-    write = partial(_write_state, clients, topic, before, now)
-    for row in state.mapInArrow(write, from_arrow_schema(_WRITTEN)).collect():
-        if row.unmovable is not None:
-            raise _unmovable(bytes(row.unmovable), before)
+def changelog_tally(session: SparkSession, clients: KafkaClients, topic: str, lps: int) -> Tally:
+    """Of what a changelog holds. Without DataFrames: what they cost at first is more than all of this."""
+    return _sum(_on_lps(session, lps, partial(_tally_lps, clients, topic)))
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """In files, as they were written from a changelog of `lps` logical partitions."""
+
+    frame: DataFrame
+    lps: int
+
+    def move(self, clients: KafkaClients, topic: str, now: int) -> Tally:
+        """Into a changelog of `now` lps; gives what it read."""
+        write = partial(_write_batches, clients, topic, self.lps, now)
+        return _moved_all(self.frame.mapInArrow(write, from_arrow_schema(_COUNTED)).collect(), self.lps)
+
+
+@dataclass(frozen=True)
+class KeptState:
+    """In a changelog."""
+
+    session: SparkSession
+    topic: str
+    lps: int
+
+    def move(self, clients: KafkaClients, topic: str, now: int) -> Tally:
+        """As that of `SavedState`."""
+        write = partial(_write_lps, clients, self.topic, topic, self.lps, now)
+        return _moved_all(_on_lps(self.session, self.lps, write), self.lps)
+
+
+def _on_lps(session: SparkSession, lps: int, work: Callable[[Iterable[int]], Iterator[Row]]) -> list[Row]:
+    context = session.sparkContext
+    rows: list[Row] = (
+        context.parallelize(range(lps), min(lps, context.defaultParallelism)).mapPartitions(work).collect()
+    )
+    return rows
+
+
+def _moved_all(rows: list[Row], before: int) -> Tally:
+    entry = next((row.unmovable for row in rows if row.unmovable is not None), None)
+    if entry is not None:
+        raise _unmovable(bytes(entry), before)
+    return _sum(rows)
+
+
+def _sum(rows: list[Row]) -> Tally:
+    return Tally(sum(row.entries for row in rows), str(sum(int(row.checksum) for row in rows) % _ROUND))
 
 
 def _unmovable(entry: bytes, before: int) -> WorldError:
@@ -85,20 +130,62 @@ def _unmovable(entry: bytes, before: int) -> WorldError:
 # -- on executors ---------------------------------------------------------------------------------------------------------------------
 
 
+class _Count:
+    """Of entries in any order."""
+
+    def __init__(self) -> None:
+        self.entries = self.checksum = 0
+
+    def add(self, key: bytes, value: bytes) -> None:
+        self.entries += 1
+        self.checksum += int.from_bytes(blake2b(b"%d:%b%b" % (len(key), key, value), digest_size=8).digest())
+
+    def row(self, unmovable: bytes | None = None) -> Row:
+        return Row(entries=self.entries, checksum=str(self.checksum % _ROUND), unmovable=unmovable)
+
+    def batch(self, unmovable: bytes | None = None) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pylist([self.row(unmovable).asDict()], schema=_COUNTED)
+
+
+def _entries(clients: KafkaClients, topic: str, lp: int) -> dict[bytes, bytes]:
+    """What an lp keeps; its own record is none of it."""
+    stored: dict[bytes, bytes] = {}
+    for message in read_as_of_now(clients, (topic, lp)):
+        key, value = message.key(), message.value()
+        if value is None:
+            stored.pop(key, None)
+        elif key != LP_KEY:
+            stored[key] = value
+    return stored
+
+
 def _read_state(clients: KafkaClients, topic: str, lps: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for lp in (lp for some in lps for lp in some.column("id").to_pylist()):
-        stored: dict[bytes, bytes] = {}
-        for message in read_as_of_now(clients, (topic, lp)):
-            key, value = message.key(), message.value()
-            if value is None:
-                stored.pop(key, None)
-            elif key != LP_KEY:
-                stored[key] = value
-        keys = list(stored)
-        for start in range(0, len(keys), _ROWS):
-            some_keys = keys[start : start + _ROWS]
-            columns = [[lp] * len(some_keys), some_keys, [stored[key] for key in some_keys]]
-            yield pa.record_batch([pa.array(c, t.type) for c, t in zip(columns, STATE, strict=True)], schema=STATE)
+        stored = iter(_entries(clients, topic, lp).items())
+        while some := list(islice(stored, _ROWS)):
+            keys, values = zip(*some, strict=True)
+            columns = [
+                pa.array([lp] * len(some), pa.int32()),
+                pa.array(keys, pa.binary()),
+                pa.array(values, pa.binary()),
+            ]
+            yield pa.record_batch(columns, schema=STATE)
+
+
+def _tally(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    count = _Count()
+    for batch in batches:
+        for key, value in zip(batch.column("key").to_pylist(), batch.column("value").to_pylist(), strict=True):
+            count.add(key, value)
+    yield count.batch()
+
+
+def _tally_lps(clients: KafkaClients, topic: str, lps: Iterable[int]) -> Iterator[Row]:
+    count = _Count()
+    for lp in lps:
+        for key, value in _entries(clients, topic, lp).items():
+            count.add(key, value)
+    yield count.row()
 
 
 def _read_records(
@@ -118,19 +205,35 @@ def _read_records(
             yield pa.RecordBatch.from_pylist(rows, schema=RECORDS)
 
 
-def _write_state(
+def _write_batches(
     clients: KafkaClients, topic: str, before: int, now: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    writer = _Writer(clients)
-    for batch in batches:
-        for lp, key, value in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            to = _moved(lp, key, before, now)
-            if to is None:
-                yield pa.RecordBatch.from_pylist([{"written": 0, "unmovable": key}], schema=_WRITTEN)
-                return
-            writer.write(topic, to, key, value)
+    entries = (row for batch in batches for row in zip(*(column.to_pylist() for column in batch.columns), strict=True))
+    count, unmovable = _write(clients, topic, before, now, entries)
+    yield count.batch(unmovable)
+
+
+def _write_lps(
+    clients: KafkaClients, source: str, topic: str, before: int, now: int, lps: Iterable[int]
+) -> Iterator[Row]:
+    entries = ((lp, key, value) for lp in lps for key, value in _entries(clients, source, lp).items())
+    count, unmovable = _write(clients, topic, before, now, entries)
+    yield count.row(unmovable)
+
+
+def _write(
+    clients: KafkaClients, topic: str, before: int, now: int, entries: Iterable[tuple[int, bytes, bytes]]
+) -> tuple[_Count, bytes | None]:
+    """What was written, and an entry that could not be."""
+    writer, count = _Writer(clients), _Count()
+    for lp, key, value in entries:
+        to = _moved(lp, key, before, now)
+        if to is None:
+            return count, key
+        count.add(key, value)
+        writer.write(topic, to, key, value)
     writer.flush()
-    yield pa.RecordBatch.from_pylist([{"written": writer.written, "unmovable": None}], schema=_WRITTEN)
+    return count, None
 
 
 def _moved(lp: int, key: bytes, before: int, now: int) -> int | None:

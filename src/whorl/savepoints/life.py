@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from whorl.errors import WorldError
 from whorl.kafka.clients import KafkaClients
@@ -27,7 +27,7 @@ from whorl.kafka.transactions import Transactions
 from whorl.plan import naming
 from whorl.query.checkpoint import Checkpoint
 from whorl.query.ledger import WRITTEN, wanted_ledger
-from whorl.savepoints.frames import state_of, tally, write_state
+from whorl.savepoints.frames import KeptState, SavedState, changelog_tally
 from whorl.savepoints.manifest import Tally
 from whorl.savepoints.repartition import repartition
 from whorl.spark.folder import Folder
@@ -43,8 +43,9 @@ class FormerComponent:
     entry: ComponentEntry
     own: Mapping[int, bytes]
     """By lp: its own record, with positions and times."""
-    state: DataFrame
-    tally: Tally
+    state: KeptState | SavedState
+    saved: Tally | None = None
+    """What it must come to, if that is known."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +80,14 @@ class NewLife:
         self._old = driver.registration
         self._new = Registration.new(driver.registration.pipeline)
 
-    def begin(self, former: Former, lps: Mapping[str, int]) -> None:
-        """`lps`: of components that get another number of them; of queries, the partitions of their state."""
+    def begin(self, former: Former, lps: Mapping[str, int]) -> dict[str, Tally]:
+        """Gives what components keep. `lps`: of those that get another number of them; of queries, the partitions of their state."""
         layouts = {id: self._layout(one.entry, lps.get(id)) for id, one in former.components.items()}
         entries = {id: replace(one.entry, layout=layouts[id], open=()) for id, one in former.components.items()}
         queries = {id: one.entry for id, one in former.queries.items()}
         registration = replace(former.told, uid=self._new.uid, components=entries, queries=queries)
         try:
-            for id, component in former.components.items():
-                self._fill(id, component, layouts[id].lps)
+            kept = {id: self._fill(id, one, layouts[id].lps) for id, one in former.components.items()}
             for id, query in former.queries.items():
                 self._copy(id, query, former.moved, lps.get(id))
             self._driver.adopt(registration, lambda transactions: self._write(former, layouts, transactions))
@@ -96,6 +96,7 @@ class NewLife:
                 self._forget(self._new)
             raise
         self._forget(self._old)
+        return kept
 
     def _layout(self, entry: ComponentEntry, lps: int | None) -> Layout:
         wanted = lps or entry.layout.lps
@@ -103,16 +104,17 @@ class NewLife:
 
     # -- 2 and 3 ----------------------------------------------------------------------------------------------------------------------
 
-    def _fill(self, id: str, component: FormerComponent, lps: int) -> None:
+    def _fill(self, id: str, component: FormerComponent, lps: int) -> Tally:
         topic = naming.changelog_topic(self._new.pipeline, self._new.uid, id)
         self._cluster.create([wanted_changelog(topic, lps, bool(component.entry.kept))], self._replication)
-        if component.tally.entries:
-            write_state(component.state, self._clients, topic, component.entry.layout.lps, lps)
-        component.state.unpersist()
-        found = tally(state_of(self._session, self._clients, topic, lps))
-        if found != component.tally:
-            what = f"state of '{id}' was {component.tally.entries} entries and came to {found.entries}, or to others"
-            raise WorldError(what, hint="nothing was changed; try again, and look at the broker's log", code="verify")
+        moved = component.state.move(self._clients, topic, lps)
+        found = changelog_tally(self._session, self._clients, topic, lps)
+        for before, now in ((component.saved or moved, moved), (moved, found)):
+            if before != now:
+                what = f"state of '{id}' was {before.entries} entries and came to {now.entries}, or to others"
+                hint = "nothing was changed; try again, and look at the broker's log and at the files"
+                raise WorldError(what, hint=hint, code="verify")
+        return found
 
     def _copy(self, id: str, query: FormerQuery, moved: Mapping[Place, int], partitions: int | None) -> None:
         checkpoint = Checkpoint(self._session, self._checkpoints, self._new.pipeline, self._new.uid, id)

@@ -6,14 +6,15 @@ Spark rewrites the state into the next batch, which has no rows. Its interface i
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import col
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import count, lit, sum, xxhash64
 
 from whorl.errors import WorldError
 from whorl.query.checkpoint import Checkpoint
 from whorl.query.kept import checkpoint_frame
-from whorl.savepoints.frames import tally
+from whorl.savepoints.manifest import Tally
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -29,7 +30,7 @@ def partitions_of(checkpoint: Checkpoint) -> int:
 
 def repartition(session: SparkSession, checkpoint: Checkpoint, component: str, partitions: int) -> None:
     """Raises where what the query keeps is not the same afterwards."""
-    before = tally(_state(session, checkpoint, component))
+    before = _tally(session, checkpoint, component)
     try:
         session._streamingCheckpointManager.repartition(checkpoint.path, partitions)
     except Exception as error:
@@ -37,7 +38,7 @@ def repartition(session: SparkSession, checkpoint: Checkpoint, component: str, p
         raise WorldError(
             f"Spark cannot repartition the state of '{component}': {reason}", hint="nothing was changed", code="rescale"
         ) from error
-    after = tally(_state(session, checkpoint, component))
+    after = _tally(session, checkpoint, component)
     if before != after:
         what = f"state of '{component}' was {before.entries} rows and came to {after.entries}, or to others"
         raise WorldError(what, hint="nothing was changed", code="verify")
@@ -46,5 +47,8 @@ def repartition(session: SparkSession, checkpoint: Checkpoint, component: str, p
     checkpoint.write(replace(manifest, settings={**manifest.settings, _PARTITIONS: str(partitions)}))
 
 
-def _state(session: SparkSession, checkpoint: Checkpoint, component: str) -> DataFrame:
-    return checkpoint_frame(session, checkpoint, component).select("key", col("value"))
+def _tally(session: SparkSession, checkpoint: Checkpoint, component: str) -> Tally:
+    each = xxhash64("key", "value").cast("decimal(38,0)")
+    state = checkpoint_frame(session, checkpoint, component)
+    row: Any = state.agg(count(lit(1)).alias("entries"), sum(each).alias("sum")).first()
+    return Tally(row.entries, str(row.sum or 0))
