@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test tools lint clean
+.PHONY: install demo test long tools lint clean
 
 install: $(STAMP)
 
@@ -19,7 +19,11 @@ demo: install
 	$(BIN)/python examples/demo.py
 
 test: install lint tools
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not long"
+
+# Minutes of real runs: what `make test` proves in memory or in a shorter run, once more at full length.
+long: install tools
+	$(BIN)/python -m pytest -m long
 
 # Optional: the test that lets kcat read and write beside Whorl is skipped without it.
 tools:

@@ -14,6 +14,7 @@ from whorl.broker import Broker
 from whorl.kafka.clients import KafkaClients
 from whorl.kafka.reading import read_to_end
 
+pytestmark = pytest.mark.long
 CRASH = Path(__file__).parent / "crash"
 OPERATOR = """
 from whorl import KeyedOperator, ValueState

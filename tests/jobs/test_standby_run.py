@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from confluent_kafka import Producer
 from running import Running, eventually
 
@@ -20,6 +21,7 @@ from whorl.state.backend import Meta
 from whorl.tasks.control import StatusReader
 from whorl.tasks.register import read_registration
 
+pytestmark = pytest.mark.long
 KEYS = 40_000
 """So many that a task asks a standby for its copy, where that was started first and holds it."""
 
