@@ -59,6 +59,7 @@ def main(options: Namespace) -> int:
         bootstrap = many.bootstrap()
     ratio = median(commits[1]) / median(commits[0])
     print(f"keys start with no state {empty:.1f} s, with a fitting copy {fitting:.1f} s: {fitting / empty:.2f} times")
+    print(f"keys peak of {TASKS} workers with {FEW:,} keys: {few.peak}")
     print(f"keys peak of {TASKS} workers: {many.peak}, bound {TASKS} x {MEMORY_MB} MB for values that are used often")
     print(
         f"keys {FEW}->{options.keys} commit_ratio={ratio:.2f} memory_mb={many.peak.own:.0f} bootstrap_keys_per_s={bootstrap:.0f}"

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers_state import META
@@ -38,6 +39,28 @@ def test_what_was_written_is_there_after_a_reopening(tmp_path: Path):
     first.close()
     second = LmdbBackend(tmp_path / "a" / "b")
     assert (second.meta, second.get(b"k"), second.get(b"l" * 600)) == (meta, b"v", b"long")
+
+
+def test_a_large_write_that_breaks_off_leaves_the_old_position(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    meta = replace(META, position=5, current_at=9)
+    many: dict[bytes, bytes | None] = {b"%06d" % n: b"new" for n in range(20_000)}
+    backend, once = LmdbBackend(tmp_path), LmdbBackend._write_once
+
+    def break_off(self: LmdbBackend, entries: list[tuple[bytes, bytes]], *rest: Any) -> None:
+        if entries[0][0] > b"015000":
+            raise WorldError("died")
+        once(self, entries, *rest)
+
+    monkeypatch.setattr(LmdbBackend, "_write_once", break_off)
+    with pytest.raises(WorldError, match="died"):
+        backend.write(many, meta)
+    assert (backend.get(b"000000"), backend.get(b"019999")) == (b"new", None)
+    backend.close()
+    monkeypatch.undo()
+    again = LmdbBackend(tmp_path)
+    assert again.meta == replace(meta, position=0)
+    again.write({**many, b"000001": None}, meta)
+    assert (again.meta, again.count(), again.get(b"000001")) == (meta, 19_999, None)
 
 
 def test_a_folder_has_one_owner(tmp_path: Path):

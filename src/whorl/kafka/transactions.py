@@ -10,7 +10,7 @@ A call whose answer did not come is repeated, never given up: giving up a commit
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -54,6 +54,17 @@ class Transactions:
                 return
             except BufferError:
                 self.poll(0.1)
+            except KafkaException as error:
+                raise translate(error) from None
+
+    def produce_all(self, topic: str, partition: int, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Keys and values."""
+        produce = self.producer.produce
+        for key, value in entries:
+            try:
+                produce(topic, value, key, partition)
+            except BufferError:
+                self.produce(topic, value, key, partition)
             except KafkaException as error:
                 raise translate(error) from None
 

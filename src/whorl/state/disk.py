@@ -2,7 +2,7 @@
 
 Entries and the position they stand for are in one transaction. Without `durable` nothing is synced: a process that dies loses nothing, a
 machine that dies may ruin the copy, which is why a copy from before a restart of the machine is not used. The map is never written
-through memory (a full disk would be a SIGBUS), so a write that fails leaves what was there before.
+through memory (a full disk would be a SIGBUS), so a write that fails leaves what was there before, and the position of that.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,6 +26,8 @@ _META = b"\0meta"
 """No entry begins with NUL, so it is the first of all."""
 _LITTLE = 16 << 20
 """Bytes: a disk with less than this is called full."""
+_PIECE = 8192
+"""Entries of one transaction: of scattered keys each is on a page of its own, and these take 32 MB."""
 
 
 class Occupied(WorldError):
@@ -81,7 +84,7 @@ class LmdbBackend:
         while True:
             self._reading.abort()
             try:
-                self._write_once(puts, meta)
+                self._write_all(puts, meta)
                 return
             except lmdb.MapFullError:
                 self._env.set_mapsize(self._env.info()["map_size"] * 2)
@@ -90,14 +93,25 @@ class LmdbBackend:
             finally:
                 self._reading = self._env.begin()
 
-    def _write_once(self, puts: Mapping[bytes, bytes | None], meta: Meta) -> None:
+    def _write_all(self, puts: Mapping[bytes, bytes | None], meta: Meta) -> None:
+        """In pieces, since a page that is touched is in memory until its transaction ends. Only the last has the new position: a copy that
+        ends between two holds more than it says, and what is read again changes nothing."""
+        deleted = [key for key, value in puts.items() if value is None]
+        entries = _in_order(puts, deleted)
+        last = max(len(entries) - 1, 0) // _PIECE * _PIECE
+        before = self._meta or replace(meta, position=0)
+        for start in range(0, last, _PIECE):
+            self._write_once(entries[start : start + _PIECE], (), before)
+        self._write_once(entries[last:], deleted, meta)
+
+    def _write_once(self, entries: list[Entry], deleted: Iterable[bytes], meta: Meta) -> None:
         with self._env.begin(write=True) as writing:
             stored = self._read_meta(writing)
             if stored != self._meta:
                 raise Superseded(f"the local state in '{self.folder}' was written by another: {stored}")
-            for key in [key for key, value in puts.items() if value is None]:
+            for key in deleted:
                 writing.delete(short(key))
-            writing.cursor().putmulti(_in_order(puts))
+            writing.cursor().putmulti(entries)
             writing.put(_META, meta.encode())
         self._meta = meta
 
@@ -154,10 +168,13 @@ def remove(folder: Path) -> None:
         lock.close()
 
 
-def _in_order(puts: Mapping[bytes, bytes | None]) -> list[Entry]:
+def _in_order(puts: Mapping[bytes, bytes | None], deleted: Collection[bytes]) -> list[Entry]:
     """As they are stored, neighbours together. Sorting keys alone is several times as fast as sorting pairs."""
-    ordered = sorted([key for key, value in puts.items() if value is not None])
-    return [(key, puts[key]) if len(key) < LONGEST_KEY else _stored(key, puts[key]) for key in ordered]  # type: ignore[arg-type, misc]
+    ordered = sorted(puts.keys() - deleted if deleted else puts)
+    entries: list[Any] = list(zip(ordered, map(puts.__getitem__, ordered), strict=True))
+    if max(map(len, ordered), default=0) >= LONGEST_KEY:
+        entries = [_stored(*entry) for entry in entries]
+    return entries
 
 
 def _stored(key: bytes, value: bytes) -> Entry:

@@ -166,7 +166,7 @@ class LpState:
         A copy that was read in part is as old as it was: deletions it has yet to see may be dropped from the changelog meanwhile."""
         if self._pending is not None or self.timers.changes or any(table.values for table in self._tables.values()):
             raise RuntimeError("the changelog is absorbed before records are processed")
-        latest = dict(entries)
+        latest = entries if isinstance(entries, dict) else dict(entries)
         for start in {value[:1] for key, value in latest.items() if value is not None and key != LP_KEY}:
             check(start)
         self._write(latest, position, self._wall() if current else self._meta.current_at)

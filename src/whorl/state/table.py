@@ -37,7 +37,8 @@ class Table:
         self.fitting: Callable[[bytes, Any, int], Any] | None = None
         """From a key, what is stored for it, and the version that stored it, to what it is now."""
         self._groups: dict[bytes, set[bytes]] = {}
-        self._cache = room.cache()
+        self.cache = room.cache()
+        """Committed values that were read or written lately."""
         self._backend, self._times, self._room = backend, times, room
         self.note = journal.append
         """What a key held, before it is written."""
@@ -126,21 +127,22 @@ class Table:
 
     def write_into(self, delta: MutableMapping[bytes, bytes | None]) -> None:
         """The entries that this transaction changes; a key that came and went is left out."""
-        prefix, self._written, self._large = self.prefix, 0, []
+        prefix, written, self._large = self.prefix, 0, []
+        version = self.version
         for key, value in self.values.items():
-            entry = prefix + key
             if value is not GONE:
-                raw = encode(value) if self.version == 1 else stamped(encode(value), self.version)
-                delta[entry] = raw
-                self._written += len(entry) + len(raw) + _OVERHEAD
+                raw = encode(value) if version == 1 else stamped(encode(value), version)
+                delta[prefix + key] = raw
+                written += len(key) + len(raw)
                 if is_large(raw):
                     self._large.append(key)
-            elif self._backend.get(entry) is not None:
-                delta[entry] = None
+            elif self._backend.get(prefix + key) is not None:
+                delta[prefix + key] = None
+        self._written = written + len(self.values) * (len(prefix) + _OVERHEAD)
 
     def settle(self) -> None:
         """What was written is committed. Large values are not cached, so that those in the cache cannot outgrow what was counted."""
-        values, cache = self.values, self._cache
+        values, cache = self.values, self.cache
         before = len(cache)
         cache.update(values)
         fresh = len(cache) - before
@@ -154,7 +156,7 @@ class Table:
         self._groups.clear()
 
     def close(self) -> None:
-        self._room.forget(self._cache)
+        self._room.forget(self.cache)
 
     def remove_expired(self, key: bytes) -> bool:
         """Of a key that is expired in the store; not if this transaction put it anew."""
@@ -165,13 +167,13 @@ class Table:
 
     def committed(self, key: bytes) -> Any:
         """The table's own object, or `GONE`; expired or not."""
-        value = self._cache.get(key, ABSENT)
+        value = self.cache.get(key, ABSENT)
         if value is ABSENT:
             raw = self._backend.get(self.prefix + key)
             value = GONE if raw is None else self._read(key, raw)
             if raw is None or not is_large(raw):
                 self._room.take(len(key) + _OVERHEAD + len(raw or b""))
-                self._cache[key] = value
+                self.cache[key] = value
         return value
 
     # -- within -----------------------------------------------------------------------------------------------------------------------

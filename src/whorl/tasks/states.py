@@ -101,9 +101,8 @@ class States:
         reading.move(ends, self._left(ends))
         for bulk in read_bulks_on(self._clients, {(topic, lp): position for lp, position in ends.items()}):
             for message in bulk:
-                lp = message.partition()
-                waiting[lp][message.key()] = message.value()
-                ends[lp] = message.offset() + 1
+                waiting[message.partition()][message.key()] = message.value()
+            ends |= {lp: last.offset() + 1 for lp, last in {each.partition(): each for each in bulk}.items()}
             reading.records += len(bulk)
             reading.move(ends, self._left(ends))
             for lp in [lp for lp, entries in waiting.items() if len(entries) >= most]:
@@ -124,8 +123,7 @@ class States:
     def write(self, lp: int, positions: Mapping[Place, int], transactions: Transactions) -> None:
         state, topic = self._of[lp], self._assignment.changelog
         delta = state.delta()
-        for key, value in delta:
-            transactions.produce(topic, value, key, lp)
+        transactions.produce_all(topic, lp, delta)
         for record in self._publishing.records(state, (key for key, _ in delta)):
             transactions.produce(*record, BY_KEY)
         self._written[lp] = encode_lp(positions, state.times())
