@@ -1,7 +1,7 @@
 """The bytes of state, in the changelog and on disk alike. They outlive the program: what one version wrote every later one reads.
 
     value   a byte of format version (low half) and flags (high half), two bytes of the operator's version where it is not 1, eight bytes
-            of expiry where there is one, msgpack (zlib where it helps)
+            of expiry where there is one, msgpack (lz4 where it helps)
     key     operator/state NUL user's key                       one value per key
             operator/state{} NUL length, user's key, map key    one entry of a map
             _timers NUL kind, time, operator NUL user's key
@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import struct
 import threading
-import zlib
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+import lz4.block as lz4
 import msgpack
 
 from whorl.errors import PipelineError, WorldError
@@ -115,7 +115,7 @@ def encode(value: Any) -> bytes:
 
 
 def _squeezed(flags: int, expiry: bytes, packed: bytes) -> bytes:
-    squeezed = zlib.compress(packed, 1) if len(packed) > _LARGE else packed
+    squeezed = lz4.compress(packed) if len(packed) > _LARGE else packed
     if len(squeezed) < len(packed):
         return bytes((flags | _SQUEEZED,)) + expiry + squeezed
     return bytes((flags,)) + expiry + packed
@@ -130,7 +130,7 @@ def decode(raw: bytes) -> Any:
     if flags & _STAMPED:
         return decode(bytes((flags ^ _STAMPED,)) + raw[1 + _STAMP.size :])
     packed = raw[9:] if flags & _TIMED else raw[1:]
-    value = _unpacked(zlib.decompress(packed) if flags & _SQUEEZED else packed)
+    value = _unpacked(lz4.decompress(packed) if flags & _SQUEEZED else packed)
     return Timed(value, _EXPIRY.unpack_from(raw, 1)[0], bool(flags & _EVENT)) if flags & _TIMED else value
 
 
