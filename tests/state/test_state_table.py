@@ -196,7 +196,7 @@ def test_the_caches_stay_within_their_room_and_are_right(limit: int):
             life.record(lambda lp, n=n, turn=turn: tables[n % 2].put(b"%d" % (turn * 10 + n), n))
         life.commit()
         assert [tables[n % 2].get(b"%d" % (turn * 10 + n)) for n in range(10)] == list(range(10))
-        assert sum(len(table.cache) for table in tables) <= limit // 150 + 1
+        assert sum(len(table.cache) for table in tables) <= limit // 220 + 1
 
 
 def test_large_values_are_not_cached_and_right():

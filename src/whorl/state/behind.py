@@ -16,7 +16,7 @@ from whorl.state.values import ABSENT
 
 _TIMERS = TIMERS.encode()
 _AGE = 1.0
-_MOST = 50_000
+_MOST = 25_000
 """Entries that wait, at most."""
 
 

@@ -19,7 +19,7 @@ from whorl.state.values import ABSENT, GONE, PLAIN, Timed, own
 Journal = list[tuple[dict[bytes, Any], bytes, Any]]
 """(dict, key, what it held) of each write since the record began."""
 
-_OVERHEAD = 150
+_OVERHEAD = 220
 """Bytes of an entry in memory beside its encoded key and value, more or less."""
 
 
