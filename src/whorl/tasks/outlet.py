@@ -26,7 +26,8 @@ class Outlet:
         timeout = int(settings.transaction_timeout * 1000)
         batch = max(min(smallest, _BATCH), 1)
         sizes = {"message.max.bytes": _LARGEST, "queue.buffering.max.messages": 500_000, "batch.size": batch}
-        batches = {"batch.num.messages": 10_000, "linger.ms": 2}
+        # Right after a commit the coordinator asks for a moment of patience, of which librdkafka makes a tenth of a second.
+        batches = {"batch.num.messages": 10_000, "linger.ms": 2, "retry.backoff.ms": 2}
         producer = clients.transactional(transactional_id, **{"transaction.timeout.ms": timeout, **sizes, **batches})
         self.transactions = Transactions(producer)
         self._failed: KafkaError | None = None
