@@ -1,8 +1,8 @@
 """A store that is written less often than state is committed.
 
 A commit of scattered keys writes as many pages of a tree as it has keys, and the next one writes most of them again. So what is committed
-waits here in memory for a second, and is then written at once. Nothing depends on it: the truth is the changelog, and a process that dies
-finds its copy a second older, at the position that belongs to it.
+waits here in memory for some seconds, and is then written at once. Nothing depends on it: the truth is the changelog, and a process that
+dies finds its copy so much older, at the position that belongs to it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from whorl.state.codec import TIMERS
 from whorl.state.values import ABSENT
 
 _TIMERS = TIMERS.encode()
-_AGE = 1.0
-_MOST = 25_000
+_AGE = 5.0
+_MOST = 50_000
 """Entries that wait, at most."""
 
 

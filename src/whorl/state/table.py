@@ -170,9 +170,11 @@ class Table:
         value = self.cache.get(key, ABSENT)
         if value is ABSENT:
             raw = self._backend.get(self.prefix + key)
-            value = GONE if raw is None else self._read(key, raw)
-            if raw is None or not is_large(raw):
-                self._room.take(len(key) + _OVERHEAD + len(raw or b""))
+            if raw is None:
+                return GONE  # a key that is new is written next, as a rule
+            value = self._read(key, raw)
+            if not is_large(raw):
+                self._room.take(len(key) + _OVERHEAD + len(raw))
                 self.cache[key] = value
         return value
 
