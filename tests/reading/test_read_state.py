@@ -105,7 +105,7 @@ def checkpoint(spark: SparkSession, tmp_path: Path) -> Callable[..., Checkpoint]
             (tmp_path / name).mkdir()
             (tmp_path / name / "rows.json").write_text("\n".join(map(json.dumps, rows)))
             session.readStream.schema("k STRING, n BIGINT").json(str(tmp_path / name)).createTempView(name)
-        made = Checkpoint(session, str(tmp_path / "checkpoints"), "p", "u", component)
+        made = Checkpoint.of(session, str(tmp_path / "checkpoints"), "p", "u", component)
         made.write(Manifest("p", component, "u", "f", ()))
         writer = session.sql(query).writeStream.format("noop").outputMode("append" if "JOIN" in query else "update")
         writer.option("checkpointLocation", made.path).trigger(availableNow=True).start().awaitTermination()
@@ -143,7 +143,7 @@ def test_a_query_that_keeps_nothing(spark: SparkSession, checkpoint: Callable[..
     made = checkpoint("plain", "SELECT k FROM a", a=[{"k": "x", "n": 1}])
     with pytest.raises(WorldError, match="a query that looks at each row alone"):
         checkpoint_frame(spark, made, "plain")
-    made = Checkpoint(spark, str(tmp_path), "p", "u", "fresh")
+    made = Checkpoint.of(spark, str(tmp_path), "p", "u", "fresh")
     with pytest.raises(WorldError, match="the checkpoint of 'fresh' is gone"):
         checkpoint_frame(spark, made, "fresh")
     made.write(Manifest("p", "fresh", "u", "f", ()))

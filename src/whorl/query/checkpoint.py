@@ -19,6 +19,7 @@ from whorl.spark.folder import Folder
 
 VERSION = 1
 MANIFEST = "whorl.json"
+_INITIAL = "initial"
 _MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _BY_FILE_SYSTEM = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 Positions = Mapping[str, Mapping[str, int]]
@@ -68,9 +69,14 @@ class Progress:
 
 
 class Checkpoint:
-    def __init__(self, session: SparkSession, root: str, pipeline: str, uid: str, component: str) -> None:
+    def __init__(self, session: SparkSession, path: str) -> None:
         self._session = session
-        self.folder = Folder(session, f"{self.root(root, pipeline, uid)}/{naming.slug(component)}", "checkpoints")
+        self.folder = Folder(session, path, "checkpoints")
+
+    @classmethod
+    def of(cls, session: SparkSession, root: str, pipeline: str, uid: str, component: str) -> Checkpoint:
+        """That of a component, where checkpoints are kept."""
+        return cls(session, f"{cls.root(root, pipeline, uid)}/{naming.slug(component)}")
 
     @staticmethod
     def root(checkpoints: str, pipeline: str, uid: str) -> str:
@@ -86,6 +92,15 @@ class Checkpoint:
     @property
     def path(self) -> str:
         return self.folder.path
+
+    @property
+    def initial_path(self) -> str:
+        """Where lies what the query begins with, if it goes on from tasks."""
+        return f"{self.path}/{_INITIAL}"
+
+    @property
+    def has_initial(self) -> bool:
+        return _INITIAL in self.folder.names()
 
     def manifest(self) -> Manifest | None:
         data = self.folder.read(MANIFEST)

@@ -15,9 +15,33 @@ from pyspark.sql.functions import col, encode, lit, struct, to_json
 from whorl.errors import WorldError
 from whorl.query.checkpoint import Checkpoint, gone
 from whorl.query.pins import session_settings
+from whorl.query.processor import MAPS
 
 _JOIN = "symmetricHashJoin"
+_KEYED = "transformWithState"
+_ENTRIES = "group binary, entry binary, value binary"
 _FORM = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+
+
+def keyed_entries(spark: SparkSession, checkpoint: Checkpoint) -> DataFrame:
+    """What operators with state by key keep in a query, as tasks have it in their changelog: `group` (the key), `entry` and `value`."""
+    with _as_it_was_written(spark):
+        frames = [
+            spark.read.format("statestore")
+            .options(operatorId=str(store.operatorId), stateVarName=map, flattenCollectionTypes="true")
+            .load(checkpoint.path)
+            .selectExpr("key.*", "user_map_key.entry AS entry", "user_map_value.value AS value")
+            .toDF("group", "entry", "value")
+            for store in _stores(spark, checkpoint)
+            if store.operatorName.startswith(_KEYED)
+            for map in MAPS
+        ]
+    return reduce(DataFrame.unionByName, frames) if frames else spark.createDataFrame([], _ENTRIES)
+
+
+def _stores(spark: SparkSession, checkpoint: Checkpoint) -> list[Row]:
+    found = spark.read.format("state-metadata").load(checkpoint.path).dropDuplicates(["operatorId"]).collect()
+    return sorted(found, key=lambda store: int(store.operatorId))
 
 
 def checkpoint_frame(spark: SparkSession, checkpoint: Checkpoint, component: str) -> DataFrame:
@@ -28,10 +52,9 @@ def checkpoint_frame(spark: SparkSession, checkpoint: Checkpoint, component: str
     if batch < 0:
         raise _nothing(component, "has not finished a batch yet")
     with _as_it_was_written(spark):
-        stores = spark.read.format("state-metadata").load(checkpoint.path).dropDuplicates(["operatorId"]).collect()
         frames = [
             _frame(spark, checkpoint.path, options).select(*_columns(component, state, batch))
-            for store in sorted(stores, key=lambda store: int(store.operatorId))
+            for store in _stores(spark, checkpoint)
             for state, options in _parts(store)
         ]
     if not frames:

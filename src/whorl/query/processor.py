@@ -26,13 +26,17 @@ from whorl.query.failing import failed_text
 from whorl.query.fitting import Fitting, plain_maps
 from whorl.query.frames import CARRIED, EVENT, KEY, OFFSET, PARTITION, TOPIC
 from whorl.schema import Schema
+from whorl.state.codec import expiry
 from whorl.state.partition import LpState
+from whorl.state.timers import PREFIX as TIMERS
 from whorl.state.timers import Kind, Timer, kind_of, timer_of
 from whorl.state.times import UNKNOWN
 from whorl.state.values import GONE
 
 GROUP, NOW = "__whorl_group", "__whorl_now"
 """Of a row that comes: the key of state, and the time of the batch."""
+MAPS = ("entries", "timers")
+"""What Spark keeps for a key."""
 _INPUT = "input"
 _ALL = 1 << 62
 
@@ -68,8 +72,7 @@ class Processor(StatefulProcessor):  # type: ignore[misc]
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._values = handle.getMapState("entries", "entry binary", "value binary")
-        self._timers = handle.getMapState("timers", "entry binary", "value binary")
+        self._values, self._timers = (handle.getMapState(name, "entry binary", "value binary") for name in MAPS)
 
     @cached_property
     def _caller(self) -> KeyedCaller:
@@ -87,6 +90,16 @@ class Processor(StatefulProcessor):  # type: ignore[misc]
             return named
 
         return columns
+
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
+        """One entry of what tasks have kept. Spark must be told of its timers, and of when it ends."""
+        work, entry, value = self._work, bytes(initialState["entry"]), bytes(initialState["value"])
+        KeyEntries(self._values, self._timers).write({entry: value}, META)
+        if entry.startswith(TIMERS):
+            if work.fires and kind_of(entry) == work.clock:
+                self._handle.registerTimer(timer_of(entry).time - 1)
+        elif work.clock and (ends := expiry(value)) is not None and ends[1] == (work.clock == "event"):
+            self._handle.registerTimer(ends[0])
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[SparkRow]:
         """In the order of their records, which the shuffle has lost."""

@@ -34,7 +34,7 @@ def read_state(
     clients = clients_at(broker, settings)
     reader = StateReader.on(Cluster(clients), name)
     if reader.stores.in_a_query(operator):
-        folder = Checkpoint(spark, settings.checkpoints, name, reader.stores.uid, operator)
+        folder = Checkpoint.of(spark, settings.checkpoints, name, reader.stores.uid, operator)
         return checkpoint_frame(spark, folder, operator)
     log = reader.changelog(operator)
     lps = spark.range(0, log.lps, 1, log.lps)

@@ -78,7 +78,7 @@ class Save:
 
     def _query(self, folder: Folder, id: str, entry: QueryEntry) -> SavedQuery:
         registration = self._registration
-        checkpoint = Checkpoint(self._session, self._checkpoints, registration.pipeline, registration.uid, id)
+        checkpoint = Checkpoint.of(self._session, self._checkpoints, registration.pipeline, registration.uid, id)
         self._at_rest(id, checkpoint, entry)
         checkpoint.folder.copy_to(Folder(self._session, query_path(folder, id), "savepoints"))
         topic = naming.ledger_topic(registration.pipeline, registration.uid, id)
