@@ -104,7 +104,7 @@ def test_each_goes_back_once(kafka: Whorl, topic: MakeTopic, bury: Callable[...,
     bury(dead, source, "k", "third")
     assert kafka("dead", "replay", dead)[1] == f"1 record went back to '{source}'\n"
     assert len(read(kafka, source)) == 3
-    committed = Cluster(KafkaClients(broker.address)).committed(f"{dead}.replay")
+    committed = Cluster(KafkaClients(broker.address)).committed(f"{dead}.replay", [(dead, 0)])
     assert sum(committed.values()) == 3
 
 
@@ -153,5 +153,5 @@ def test_the_position_does_not_depend_on_the_group(
     cluster = Cluster(KafkaClients(broker.address))
     for future in cluster._admin.delete_consumer_groups([f"{dead}.replay"]).values():
         future.result()
-    assert cluster.committed(f"{dead}.replay") == {}
+    assert cluster.committed(f"{dead}.replay", [(dead, 0)]) == {}
     assert list(find_letters(dead, broker.address, None, (), None).waiting()) == []

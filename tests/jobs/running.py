@@ -83,7 +83,7 @@ class Running:
             text=True,
             start_new_session=True,
             cwd=file.parent,
-            env={**os.environ, **(env or {})},
+            env={**os.environ, "PYTHONFAULTHANDLER": "1", **(env or {})},
         )
         self.lines: list[str] = []
         threading.Thread(target=self._read, daemon=True).start()

@@ -140,8 +140,9 @@ def _group(flight: Flight, component: Component, positions: dict[Place, int]) ->
 
 def _settled(flight: Flight, component: Component, positions: dict[Place, int]) -> dict[Place, int]:
     """The group's offsets once nobody moves them: orphans of a killed driver may commit for a moment yet. Updates `positions`."""
+    known = [place for place in positions if not place[0].startswith(GENERATED)]
     while True:
-        group = flight.cluster.committed(component.group)
+        group = flight.cluster.committed(component.group, known)
         if all(positions.get(place, offset) == offset for place, offset in group.items()):
             return group
         time.sleep(1.0)
