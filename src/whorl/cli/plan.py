@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -13,13 +14,9 @@ from whorl.cli.table import table
 from whorl.config.loader import Loaded, load
 from whorl.errors import CheckFailed, UsageError
 from whorl.graph.check import checked
-from whorl.jobs.address import clients_at
-from whorl.jobs.changes import changes as changes_of
 from whorl.plan.explain import explain
-from whorl.plan.plan import Plan
 from whorl.plan.planner import make_plan
 from whorl.plan.structured import as_json, as_mermaid
-from whorl.tasks.register import read_registration
 
 app = typer.Typer(add_completion=False)
 _SECRET = re.compile(r"password|secret|token|sasl\.jaas|private|ssl\.key\.pem", re.IGNORECASE)
@@ -48,20 +45,10 @@ def plan(
         return
     made = make_plan(checked(loaded), loaded.settings)
     if changes:
-        _show_changes(made, broker)
+        import_module("whorl.cli.changes").show(made, broker)  # the only form that needs a Kafka client
         return
     form = as_json if json else as_mermaid if mermaid else explain
     typer.echo(form(made), nl=False)
-
-
-def _show_changes(made: Plan, broker: str | None) -> None:
-    """What `run` would refuse is told as it tells it. The only form that asks a broker."""
-    registration = read_registration(clients_at(broker, made.settings), made.pipeline)
-    if registration is None:
-        typer.echo(f"pipeline '{made.pipeline}' has not run yet")
-        return
-    rows = [(change.label.value, change.what, change.hint or "-") for change in changes_of(made, registration)]
-    typer.echo(table(("CHANGE", "WHAT", "REMEDY"), rows) if rows else "nothing of what it keeps or has read changes")
 
 
 def _show_settings(loaded: Loaded) -> None:
