@@ -25,6 +25,12 @@ Config = Annotated[
         "--config", metavar="FILE", help="The whorl.yaml to use instead of the one found.", show_default=False
     ),
 ]
+UntilCaughtUp = Annotated[bool, typer.Option(help="End when all that is there now has been processed.")]
+AcceptLoss = Annotated[
+    list[str] | None,
+    typer.Option(metavar="OPERATOR", help="Leave behind what this operator has kept; may be repeated."),
+]
+Verbose = Annotated[bool, typer.Option(help="Show Spark's warnings and whole stack traces.")]
 BrokerOption = Annotated[
     str | None,
     typer.Option(

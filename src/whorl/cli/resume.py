@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from whorl.cli.foreground import run_in_foreground
-from whorl.cli.options import BrokerOption, Config, Profile, Sets
+from whorl.cli.options import AcceptLoss, BrokerOption, Config, Profile, Sets, UntilCaughtUp, Verbose
 from whorl.config.framework import framework_settings
 from whorl.config.loader import Loaded, load
 from whorl.errors import PreflightFailed, UsageError
@@ -30,12 +30,9 @@ def resume(
     file: Annotated[
         Path | None, typer.Option(help="The pipeline file; else the one it was taken of.", show_default=False)
     ] = None,
-    until_caught_up: Annotated[bool, typer.Option(help="End when all that is there now has been processed.")] = False,
-    accept_loss: Annotated[
-        list[str] | None,
-        typer.Option(metavar="OPERATOR", help="Leave behind what this operator has kept; may be repeated."),
-    ] = None,
-    verbose: Annotated[bool, typer.Option(help="Show Spark's warnings and whole stack traces.")] = False,
+    until_caught_up: UntilCaughtUp = False,
+    accept_loss: AcceptLoss = None,
+    verbose: Verbose = False,
     broker: BrokerOption = None,
     profile: Profile = None,
     set_: Sets = None,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from whorl.cli.foreground import run_in_foreground
-from whorl.cli.options import BrokerOption, Config, Profile, Sets
+from whorl.cli.options import AcceptLoss, BrokerOption, Config, Profile, Sets, UntilCaughtUp, Verbose
 from whorl.config.loader import load
 from whorl.jobs.runner import RunOptions
 
@@ -18,18 +18,15 @@ app = typer.Typer()
 @app.command()
 def run(
     file: Annotated[Path, typer.Argument(help="The pipeline file.", show_default=False)],
-    until_caught_up: Annotated[bool, typer.Option(help="End when all that is there now has been processed.")] = False,
+    until_caught_up: UntilCaughtUp = False,
     master: Annotated[str | None, typer.Option(help="Spark master: local, local[n], spark://host:port.")] = None,
     fresh: Annotated[bool, typer.Option(help="Forget this pipeline's positions and start over.")] = False,
     accept_gap: Annotated[bool, typer.Option(help="Go on where records are gone from Kafka.")] = False,
     accept_repeat: Annotated[
         bool, typer.Option(help="Go on from a query's checkpoint that is older than what it wrote.")
     ] = False,
-    accept_loss: Annotated[
-        list[str] | None,
-        typer.Option(metavar="OPERATOR", help="Leave behind what this operator has kept; may be repeated."),
-    ] = None,
-    verbose: Annotated[bool, typer.Option(help="Show Spark's warnings and whole stack traces.")] = False,
+    accept_loss: AcceptLoss = None,
+    verbose: Verbose = False,
     broker: BrokerOption = None,
     profile: Profile = None,
     set_: Sets = None,

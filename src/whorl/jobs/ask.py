@@ -11,10 +11,9 @@ from whorl.jobs.hold import Hold
 from whorl.jobs.interlude import Interlude
 from whorl.jobs.session import session_aside
 from whorl.kafka.topics import Cluster
-from whorl.plan import naming
-from whorl.tasks.control import ANSWER, DRIVER, Rescale, Savepoint, Status, StatusReader, Stop, send_order
+from whorl.tasks.control import ANSWER, DRIVER, Rescale, Savepoint, Status, StatusReader, Stop, news_end, send_order
 from whorl.tasks.driver import BEATS_OF_A_LIVING_HOLDER, address_of, living_holder
-from whorl.tasks.register import Holder, Registration, read_registration
+from whorl.tasks.register import Holder, read_registration, registration_of
 
 _MISSED = 10 * BEATS_OF_A_LIVING_HOLDER
 """Heartbeats after which a driver that was asked counts as gone: Spark may keep it busy."""
@@ -25,10 +24,12 @@ class Pipeline:
 
     def __init__(self, cluster: Cluster, name: str, settings: Settings) -> None:
         self.cluster, self.name, self.settings = cluster, name, settings
-        self.registration = registered(cluster, name)
+        self.registration = registration_of(cluster.clients, cluster.partition_counts(), name)
 
     def holder(self) -> Holder | None:
-        return living_holder(self.cluster.clients, self.registration, self.settings.heartbeat, self._news_end())
+        return living_holder(
+            self.cluster.clients, self.registration, self.settings.heartbeat, news_end(self.cluster, self.name)
+        )
 
     def tell(self, order: Savepoint | Rescale) -> dict[str, Any]:
         """What was done; raises what was against it."""
@@ -57,7 +58,7 @@ class Pipeline:
         return True
 
     def _ask(self, holder: Holder, order: Savepoint | Rescale) -> dict[str, Any]:
-        reader = StatusReader(self.cluster.clients, self.name, None, self._news_end())
+        reader = StatusReader(self.cluster.clients, self.name, None, news_end(self.cluster, self.name))
         send_order(self.cluster.clients, address_of(self.name, holder), order)
         beat_at = time.monotonic()
         try:
@@ -71,19 +72,6 @@ class Pipeline:
             reader.close()
         hint = "start it again: it goes on from its last commit, and this order is forgotten"
         raise WorldError(f"{holder} ended before it answered", hint=hint, code="no-answer")
-
-    def _news_end(self) -> int:
-        place = (naming.status_topic(self.name), 0)
-        return self.cluster.latest([place])[place]
-
-
-def registered(cluster: Cluster, name: str) -> Registration:
-    there = naming.REGISTER in cluster.partition_counts()
-    registration = read_registration(cluster.clients, name) if there else None
-    if registration is None:
-        hint = "it is registered at its first start; give its name or its file, and the broker that it runs on"
-        raise WorldError(f"no pipeline '{name}' has run on this broker", hint=hint, code="state-pipeline")
-    return registration
 
 
 def _answered(news: Status) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from whorl.config.loader import Loaded
 from whorl.errors import Location, WhorlError
 from whorl.jobs.begin import first_positions
 from whorl.jobs.ground import Ground
-from whorl.kafka.topics import Cluster
+from whorl.kafka.topics import Cluster, by_topic
 from whorl.plan import naming
 from whorl.plan.plan import Component, Host, Input, Output, Plan
 from whorl.query.assignment import QueryAssignment
@@ -76,7 +76,7 @@ class Queries:
             topics = self._ground.topics[component.id][input.id]
             first = first_positions(self._cluster, replace(component, inputs=(input,)), self._ground, False, {})
             if topics:
-                starts[input.id] = _by_topic({place: at for place, at in first.items() if place[0] in topics})
+                starts[input.id] = by_topic({place: at for place, at in first.items() if place[0] in topics})
         return starts
 
     def start(self) -> None:
@@ -127,10 +127,3 @@ def with_columns(plan: Plan, columns: Mapping[str, Schema]) -> Plan:
         for component in plan.components
     )
     return replace(plan, components=tuple(components))
-
-
-def _by_topic(positions: Mapping[Place, int]) -> dict[str, dict[str, int]]:
-    nested: dict[str, dict[str, int]] = {}
-    for (topic, partition), offset in positions.items():
-        nested.setdefault(topic, {})[str(partition)] = offset
-    return nested

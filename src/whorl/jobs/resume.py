@@ -11,7 +11,6 @@ from whorl.jobs.ground import Ground, make_own_topics, survey
 from whorl.jobs.hold import Hold
 from whorl.jobs.interlude import Interlude
 from whorl.kafka.topics import Cluster
-from whorl.plan import naming
 from whorl.plan.plan import Component, Host, Plan
 from whorl.query.assignment import first_manifest
 from whorl.query.checkpoint import Checkpoint
@@ -21,6 +20,7 @@ from whorl.savepoints.life import Former, FormerComponent
 from whorl.savepoints.manifest import Manifest
 from whorl.savepoints.save import query_path, state_path
 from whorl.spark.folder import Folder
+from whorl.tasks.control import news_end
 from whorl.tasks.driver import refuse_second
 from whorl.tasks.layout import Layout
 from whorl.tasks.register import ComponentEntry, QueryEntry, Registration, read_registration
@@ -31,9 +31,8 @@ def resume_from(session: SparkSession, plan: Plan, folder: Folder, manifest: Man
     settings = plan.settings
     cluster = Cluster(clients_of(settings))
     make_own_topics(manifest.pipeline, cluster, settings)
-    place = (naming.status_topic(manifest.pipeline), 0)
     registration = read_registration(cluster.clients, manifest.pipeline)
-    refuse_second(cluster.clients, registration, settings, cluster.latest([place])[place])
+    refuse_second(cluster.clients, registration, settings, news_end(cluster, manifest.pipeline))
     with Hold(cluster, manifest.pipeline, settings.heartbeat) as hold:
         hold.driver.fence()
         former = in_savepoint(session, cluster, folder, manifest, cluster.replication(settings.replication))

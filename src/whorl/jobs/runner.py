@@ -26,7 +26,7 @@ from whorl.jobs.interlude import Interlude
 from whorl.jobs.job import Job, State
 from whorl.jobs.preflight import Flight, preflight
 from whorl.jobs.queries import Queries, places_of
-from whorl.jobs.session import session_options
+from whorl.jobs.session import session_options, slots_of
 from whorl.kafka.topics import Cluster
 from whorl.plan import naming
 from whorl.plan.plan import Host, Output, OutputKind, Plan
@@ -35,7 +35,7 @@ from whorl.query.ledger import Ledger, wanted_ledger
 from whorl.sinks.view import ViewReader
 from whorl.spark.session import SessionOptions, check_slots, close_session, open_session
 from whorl.tasks.changelog import wanted_changelog
-from whorl.tasks.control import Rescale, Savepoint
+from whorl.tasks.control import Rescale, Savepoint, news_end
 from whorl.tasks.driver import Wanted, refuse_second
 from whorl.tasks.register import QueryEntry, Registration, read_registration
 
@@ -121,7 +121,7 @@ class _Run:
         """Work until it ends, or until an order needs it at rest."""
         plan, cluster, driver = self.plan, self.cluster, hold.driver
         wanted = self._wanted(ground, driver.registration.tasks)
-        check_slots(session, self.session_options(ground, driver.registration.tasks).slots)
+        check_slots(session, slots_of(plan, ground, wanted))
         driver.note(**_known(self.loaded, plan))
         limits = _limits(plan, cluster)
         queries = Queries(plan, cluster, ground, places_of(self.loaded))
@@ -138,7 +138,7 @@ class _Run:
         views = [output for output in job.plan.outputs if output.kind is OutputKind.VIEW]
         view = ViewReader(cluster.clients, views, _view_ends(cluster, job, views)) if views else None
         catch_up = CatchUp(cluster, job) if self.options.until_caught_up else None
-        job.start(cluster, wanted, _news_end(cluster, job.plan), self.options.until_caught_up)
+        job.start(cluster, wanted, news_end(cluster, job.plan.pipeline), self.options.until_caught_up)
         while not job.is_over:
             job.look(0.05 if view else 0.1)
             order = order or self._order(hold, job)
@@ -182,11 +182,11 @@ class _Run:
 
     def _large_enough(self, session: SparkSession, ground: Ground, hold: Hold) -> SparkSession:
         """Spark's slots are counted when it starts."""
-        options = self.session_options(ground, hold.driver.registration.tasks)
-        if session.sparkContext.defaultParallelism >= options.slots:
+        tasks = hold.driver.registration.tasks
+        if session.sparkContext.defaultParallelism >= slots_of(self.plan, ground, self._wanted(ground, tasks)):
             return session
         close_session(session)
-        return open_session(options)
+        return open_session(self.session_options(ground, tasks))
 
     def _wanted(self, ground: Ground, rescaled: int) -> dict[str, Wanted]:
         wanted = {}
@@ -226,19 +226,13 @@ def _prepare(plan: Plan, cluster: Cluster, options: RunOptions) -> tuple[Ground,
     """Looks before it leaps: the register is read and the cluster surveyed; findings end it here."""
     make_own_topics(plan.pipeline, cluster, plan.settings)
     registration = read_registration(cluster.clients, plan.pipeline)
-    refuse_second(cluster.clients, registration, plan.settings, _news_end(cluster, plan))
+    refuse_second(cluster.clients, registration, plan.settings, news_end(cluster, plan.pipeline))
     known = None if options.fresh else registration
     ground = survey(plan, cluster, known)
     findings = preflight(Flight(plan, ground, cluster, known, options.accept_gap, options.accept_loss))
     if findings:
         raise PreflightFailed(findings)
     return ground, known
-
-
-def _news_end(cluster: Cluster, plan: Plan) -> int:
-    """Where the status topic ends now."""
-    place = (naming.status_topic(plan.pipeline), 0)
-    return cluster.latest([place])[place]
 
 
 def _make_topics(plan: Plan, ground: Ground, cluster: Cluster, registration: Registration) -> None:

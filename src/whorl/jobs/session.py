@@ -32,12 +32,16 @@ def session_options(
     return SessionOptions(
         name=f"whorl {plan.pipeline}",
         master=settings.master,
-        slots=slots_needed(_task_slots(plan, wanted) + _query_slots(plan, ground)),
+        slots=slots_of(plan, ground, wanted),
         settings={**_query_settings(plan), **settings.spark},
         py_files=(*(str(path) for path in bundles if path), *settings.py_files),
         archives=tuple(settings.archives),
         verbose=verbose,
     )
+
+
+def slots_of(plan: Plan, ground: Ground, wanted: Mapping[str, Wanted]) -> int:
+    return slots_needed(_task_slots(plan, wanted) + _query_slots(plan, ground))
 
 
 @contextmanager

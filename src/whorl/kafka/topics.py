@@ -43,6 +43,14 @@ class TopicWanted:
     config: Mapping[str, str] = field(default_factory=dict)
 
 
+def by_topic(positions: Mapping[Place, int]) -> dict[str, dict[str, int]]:
+    """Topic to partition to offset, as JSON has it."""
+    nested: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in positions.items():
+        nested.setdefault(topic, {})[str(partition)] = offset
+    return nested
+
+
 class Cluster:
     """A Kafka cluster seen from outside: metadata, offsets, topics."""
 

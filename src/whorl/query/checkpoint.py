@@ -14,6 +14,7 @@ import orjson
 from pyspark.sql import SparkSession
 
 from whorl.errors import WorldError
+from whorl.kafka.topics import by_topic
 from whorl.plan import naming
 from whorl.spark.folder import Folder
 
@@ -134,10 +135,7 @@ class Checkpoint:
 
     def move(self, to: Mapping[tuple[str, int], int]) -> None:
         """The next batch reads on from there."""
-        nested: dict[str, dict[str, int]] = {}
-        for (topic, partition), at in to.items():
-            nested.setdefault(topic, {})[str(partition)] = at
-        manifest, name = self.manifest(), f"offsets/{self.progress().committed}"
+        nested, manifest, name = by_topic(to), self.manifest(), f"offsets/{self.progress().committed}"
         if not nested or manifest is None:
             return
         starts = {id: {**old, **{t: nested[t] for t in old if t in nested}} for id, old in manifest.starts.items()}

@@ -68,6 +68,11 @@ class Taken:
         """The batches of which it knows that something was written: the last one of each writer."""
         return {each.seq for each in self.written.values()}
 
+    @property
+    def records(self) -> tuple[tuple[str, str], ...]:
+        """As they are in the ledger: writer, and what it wrote last."""
+        return tuple((writer, each.encode().decode()) for writer, each in self.written.items())
+
     def of(self, seq: int) -> dict[str, Written]:
         """What was written already of the batch with this seq."""
         return {writer: each for writer, each in self.written.items() if each.seq == seq}

@@ -12,7 +12,7 @@ from whorl.kafka.partitioner import partition_of
 from whorl.kafka.reading import read_to_end
 from whorl.plan import naming
 from whorl.state.codec import address
-from whorl.tasks.register import Registration, read_registration
+from whorl.tasks.register import Registration, registration_of
 
 _ELSEWHERE = (
     "what runs in a query keeps its state in Spark's checkpoint, and a pipeline that has done nothing yet keeps none"
@@ -56,10 +56,7 @@ class Stores:
 
 def stores_of(clients: Clients, counts: Mapping[str, int], pipeline: str) -> Stores:
     """`counts`: partitions of all topics."""
-    registration = read_registration(clients, pipeline) if naming.REGISTER in counts else None
-    if registration is None:
-        hint = "it is registered at its first start; give its name or its file, and the broker that it runs on"
-        raise WorldError(f"no pipeline '{pipeline}' has run on this broker", hint=hint, code="state-pipeline")
+    registration = registration_of(clients, counts, pipeline)
     ledgers = naming.ledgers(pipeline, registration.uid, counts)
     queries = (topic.removesuffix(".ledger").rpartition(f".{registration.uid}.")[2] for topic in ledgers)
     return Stores(pipeline, registration.uid, tuple(_changelogs(registration, counts)), tuple(queries))

@@ -83,8 +83,7 @@ def in_this_life(session: SparkSession, cluster: Cluster, registration: Registra
 
     def query(id: str, entry: QueryEntry) -> FormerQuery:
         taken = Ledger(clients, naming.ledger_topic(name, uid, id), uid, id).take()
-        ledger = [(writer, each.encode().decode()) for writer, each in taken.written.items()]
-        return FormerQuery(entry, Checkpoint.of(session, checkpoints, name, uid, id).folder, ledger)
+        return FormerQuery(entry, Checkpoint.of(session, checkpoints, name, uid, id).folder, taken.records)
 
     return Former(
         registration,

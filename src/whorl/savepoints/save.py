@@ -83,7 +83,7 @@ class Save:
         checkpoint.folder.copy_to(Folder(self._session, query_path(folder, id), "savepoints"))
         topic = naming.ledger_topic(registration.pipeline, registration.uid, id)
         taken = Ledger(self._clients, topic, registration.uid, id).take()
-        return SavedQuery(entry, tuple((writer, each.encode().decode()) for writer, each in taken.written.items()))
+        return SavedQuery(entry, taken.records)
 
     def _at_rest(self, id: str, checkpoint: Checkpoint, entry: QueryEntry) -> None:
         """Nothing half done, and nothing unread between it and other components."""

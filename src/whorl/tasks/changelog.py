@@ -14,7 +14,7 @@ import orjson
 from whorl.errors import WorldError
 from whorl.kafka.clients import Clients
 from whorl.kafka.reading import bounds_of, read_on
-from whorl.kafka.topics import COMPACTED, TopicWanted
+from whorl.kafka.topics import COMPACTED, TopicWanted, by_topic
 from whorl.state.partition import LP_KEY
 from whorl.tasks.layout import Layout, Place
 
@@ -36,10 +36,7 @@ def encode_positions(positions: Mapping[Place, int]) -> bytes:
 
 def encode_lp(positions: Mapping[Place, int], times: Mapping[str, Any]) -> bytes:
     """`times`: clock and event time of an lp that keeps state."""
-    nested: dict[str, dict[str, int]] = {}
-    for (topic, partition), offset in positions.items():
-        nested.setdefault(topic, {})[str(partition)] = offset
-    return orjson.dumps({"version": VERSION, "positions": nested, **({"times": times} if times else {})})
+    return orjson.dumps({"version": VERSION, "positions": by_topic(positions), **({"times": times} if times else {})})
 
 
 def decode_positions(value: bytes) -> dict[Place, int]:

@@ -15,6 +15,7 @@ import orjson
 from confluent_kafka import TopicPartition
 
 from whorl.kafka.clients import Clients
+from whorl.kafka.topics import Cluster
 from whorl.plan import naming
 from whorl.tasks.layout import Place
 
@@ -141,6 +142,12 @@ class StatusWriter:
 
     def flush(self) -> None:
         self._producer.flush(3)
+
+
+def news_end(cluster: Cluster, pipeline: str) -> int:
+    """Where the status topic ends now."""
+    place = (naming.status_topic(pipeline), 0)
+    return cluster.latest([place])[place]
 
 
 class StatusReader:

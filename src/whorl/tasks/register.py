@@ -9,14 +9,14 @@ import os
 import platform
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from whorl.errors import Superseded, Unavailable
+from whorl.errors import Superseded, Unavailable, WorldError
 from whorl.kafka.clients import Clients
 from whorl.kafka.reading import read_to_end
 from whorl.kafka.transactions import Aborted, Transactions
@@ -163,6 +163,15 @@ def refuse_outdated(clients: Clients, assignment: Assignment) -> None:
     in_force = registered.components[assignment.component.id].layout.number
     if in_force != assignment.layout.number:
         raise Superseded(f"layout {in_force} is in force, this task belongs to layout {assignment.layout.number}")
+
+
+def registration_of(clients: Clients, topics: Container[str], pipeline: str) -> Registration:
+    """As `read_registration`, of a pipeline that must have run. `topics`: all that there are."""
+    found = read_registration(clients, pipeline) if naming.REGISTER in topics else None
+    if found is None:
+        hint = "it is registered at its first start; give its name or its file, and the broker that it runs on"
+        raise WorldError(f"no pipeline '{pipeline}' has run on this broker", hint=hint, code="state-pipeline")
+    return found
 
 
 class Register:
