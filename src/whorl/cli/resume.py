@@ -14,7 +14,7 @@ from whorl.config.framework import framework_settings
 from whorl.config.loader import Loaded, load
 from whorl.errors import PreflightFailed, UsageError
 from whorl.jobs.changes import refused
-from whorl.jobs.resume import at_home, resume_from
+from whorl.jobs.resume import on_former_hosts, resume_from
 from whorl.jobs.runner import RunOptions, plan_of
 from whorl.jobs.session import session_aside
 from whorl.plan.plan import Plan
@@ -67,7 +67,8 @@ def _checked(loaded: Loaded, manifest: Manifest, accepted: frozenset[str]) -> Pl
     if plan.pipeline != manifest.pipeline:
         what = f"the savepoint is of pipeline '{manifest.pipeline}', '{loaded.spec.file}' is '{plan.pipeline}'"
         raise UsageError(what, hint="give the file of that pipeline with --file")
-    if findings := list(refused(plan, at_home(manifest.registration, plan), accepted)):
+    saved = manifest.registration
+    if findings := list(refused(on_former_hosts(plan, saved), saved, accepted)):
         raise PreflightFailed(findings)
     return plan
 

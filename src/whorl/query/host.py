@@ -24,7 +24,17 @@ from whorl.errors import Superseded, Unavailable, WhorlError, WorldError
 from whorl.kafka.clients import KafkaClients
 from whorl.query.assignment import QueryAssignment, java_options
 from whorl.query.batches import Batches
-from whorl.query.checkpoint import Checkpoint, Manifest, Positions, compare, gone, is_older, same_inputs, used
+from whorl.query.checkpoint import (
+    Checkpoint,
+    Manifest,
+    Positions,
+    compare,
+    gone,
+    is_older,
+    same_backend,
+    same_inputs,
+    used,
+)
 from whorl.query.compile import compile_component
 from whorl.query.errors import Places, as_whorl_error
 from whorl.query.failures import failed_again_and_again
@@ -89,7 +99,10 @@ class QueryJob:
         manifest = self._checkpoint.manifest()
         if manifest is None:
             manifest = self._first(first)
-        same_inputs(manifest, assignment.manifest({}))
+        wanted = assignment.manifest({})
+        same_inputs(manifest, wanted)
+        if assignment.component.stateful:
+            same_backend(manifest, wanted)
         for name, value in {**manifest.settings, **self._checkpoint.settings}.items():
             self._session.conf.set(name, value)
         reading = assignment.reading(self._clients, manifest.starts)

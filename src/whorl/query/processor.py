@@ -96,8 +96,7 @@ class Processor(StatefulProcessor):  # type: ignore[misc]
         work, entry, value = self._work, bytes(initialState["entry"]), bytes(initialState["value"])
         KeyEntries(self._values, self._timers).write({entry: value}, META)
         if entry.startswith(TIMERS):
-            if work.fires and kind_of(entry) == work.clock:
-                self._handle.registerTimer(timer_of(entry).time - 1)
+            self._set_timer(entry, self._handle.registerTimer)
         elif work.clock and (ends := expiry(value)) is not None and ends[1] == (work.clock == "event"):
             self._handle.registerTimer(ends[0])
 
@@ -139,15 +138,19 @@ class Processor(StatefulProcessor):  # type: ignore[misc]
         if work.clock is None or not work.fires:
             lp.timers.restart()  # they would do nothing
         for entry, change in lp.timers.changes.items():
-            kind, time = kind_of(entry), timer_of(entry).time
-            if kind == work.clock:
-                # Spark calls when its time is behind that of the timer, tasks as soon as it is there.
-                (handle.deleteTimer if change is GONE else handle.registerTimer)(time - 1)
-            elif kind == "processing" or work.in_event_time:
-                raise RuntimeError(failed_text(work.id, "", _two_clocks(kind, work.clock)))
+            self._set_timer(entry, handle.deleteTimer if change is GONE else handle.registerTimer)
         ends = lp.last_end(work.clock == "event") if work.clock else None
         if ends is not None:
             handle.registerTimer(ends)
+
+    def _set_timer(self, entry: bytes, change: Callable[[int], None]) -> None:
+        work, kind = self._work, kind_of(entry)
+        if kind == work.clock:
+            change(
+                timer_of(entry).time - 1
+            )  # Spark calls when its time is behind that of the timer, tasks as soon as it is there
+        elif work.fires and (kind == "processing" or work.in_event_time):
+            raise RuntimeError(failed_text(work.id, "", _two_clocks(kind, work.clock)))
 
     def _row(self, made: Row) -> SparkRow:
         return SparkRow(**{name: made.get(name) for name in self._work.made.names})
@@ -196,7 +199,7 @@ class KeyedCaller(Caller):
     def _fire(self, timer: Timer) -> None:
         failed = self._whole(lambda: self._fired(timer))
         if failed is not None:
-            carried = carried_by(Metadata(TimerMessage(timer.key, timer.time), timer.key))
+            carried = carried_by(Metadata(TimerMessage.of(timer), timer.key))
             self._made.append(self.failure({**carried, KEY: timer.key}, failed))
 
     def _fired(self, timer: Timer) -> StepFailed | None:

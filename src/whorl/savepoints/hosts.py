@@ -2,12 +2,12 @@
 the other way round.
 
 To a query it goes as the state that Spark's `transformWithState` begins with, where timers are set again; back through the source that
-Spark has for the state of queries.
+Spark has for the state of queries. What would not come with it all is refused before anything is changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,7 +19,7 @@ from whorl.errors import WorldError
 from whorl.kafka.partitioner import partition_of
 from whorl.kafka.topics import Place
 from whorl.query.checkpoint import Checkpoint, Manifest
-from whorl.query.kept import keyed_entries
+from whorl.query.kept import keyed_entries, keyed_operators, other_stores
 from whorl.savepoints.frames import STATE, SavedState
 from whorl.savepoints.life import FormerComponent
 from whorl.state.codec import address
@@ -29,7 +29,6 @@ from whorl.tasks.register import ComponentEntry, QueryEntry
 _INITIAL = pa.schema(
     [("operator", pa.string()), ("group", pa.binary()), ("entry", pa.binary()), ("value", pa.binary())]
 )
-_HINT = "take the savepoint and resume it on the host that it was on"
 
 
 @dataclass(frozen=True)
@@ -48,34 +47,43 @@ class BegunQuery:
 
 
 def starts_of(
-    component: str, topics: Mapping[str, Iterable[str]], positions: Mapping[Place, int]
+    component: str, topics: Mapping[str, Collection[str]], positions: Mapping[Place, int]
 ) -> dict[str, dict[str, dict[str, int]]]:
     """Input by input, where tasks had come to."""
-    starts: dict[str, dict[str, dict[str, int]]] = {}
-    for input, names in topics.items():
-        for name in names:
-            of = {str(partition): at for (topic, partition), at in positions.items() if topic == name}
-            if not of:
-                raise _elsewhere(component, name)
-            starts.setdefault(input, {})[name] = of
-    return starts
+    same_topics(component, positions, [name for names in topics.values() for name in names])
+    return {input: {name: _of_topic(name, positions) for name in names} for input, names in topics.items()}
+
+
+def _of_topic(name: str, positions: Mapping[Place, int]) -> dict[str, int]:
+    return {str(partition): at for (topic, partition), at in positions.items() if topic == name}
 
 
 def kept_by_query(
     session: SparkSession, component: str, checkpoint: Checkpoint, entry: ComponentEntry
 ) -> FormerComponent:
     """A component of tasks that goes on from what a query kept."""
-    lps, positions = entry.layout.lps, checkpoint.read_up_to(entry.topics)
-    if missing := [topic for topic in entry.topics if not any(place[0] == topic for place in positions)]:
-        raise _elsewhere(component, missing[0])
+    lps, positions = entry.layout.lps, checkpoint.read_up_to()
+    same_topics(component, positions, entry.topics)
+    if others := other_stores(session, checkpoint):
+        raise unmoved(component, f"what Spark keeps for it ({', '.join(others)}) has a form that tasks cannot read")
+    if strangers := keyed_operators(session, checkpoint) - set(entry.kept):
+        raise unmoved(component, f"it has state of '{min(strangers)}', which is not in it any more")
     own = {lp: encode_lp(places, {}) for lp, places in by_lp(entry.layout, positions).items()}
     entries = keyed_entries(session, checkpoint).mapInArrow(partial(_as_state, lps), from_arrow_schema(STATE))
     return FormerComponent(entry, own, SavedState(entries, lps))
 
 
-def _elsewhere(component: str, topic: str) -> WorldError:
-    what = f"component '{component}' cannot change its host: it would read '{topic}', where it has no position"
-    return WorldError(what, hint=_HINT, code="savepoint")
+def same_topics(component: str, positions: Iterable[Place], now: Collection[str]) -> None:
+    """Where its sources keep no positions, or others are between them and it, nobody knows where it would have to go on."""
+    before = {topic for topic, _ in positions}
+    if before != set(now):
+        change = f"'{min(before ^ set(now))}' is read on one of the two hosts only"
+        raise unmoved(component, f"{change}, so that there is no position to go on from")
+
+
+def unmoved(component: str, why: str) -> WorldError:
+    what = f"component '{component}' cannot go on on another host: {why}"
+    return WorldError(what, hint="resume it on the host that it was on", code="savepoint")
 
 
 # -- on executors ---------------------------------------------------------------------------------------------------------------------

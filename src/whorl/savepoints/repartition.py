@@ -13,7 +13,7 @@ from pyspark.sql.functions import count, lit, sum, xxhash64
 
 from whorl.errors import WorldError
 from whorl.query.checkpoint import Checkpoint
-from whorl.query.kept import checkpoint_frame
+from whorl.query.kept import all_rows
 from whorl.savepoints.manifest import Tally
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
@@ -49,6 +49,6 @@ def repartition(session: SparkSession, checkpoint: Checkpoint, component: str, p
 
 def _tally(session: SparkSession, checkpoint: Checkpoint, component: str) -> Tally:
     each = xxhash64("key", "value").cast("decimal(38,0)")
-    state = checkpoint_frame(session, checkpoint, component)
+    state = all_rows(session, checkpoint, component)
     row: Any = state.agg(count(lit(1)).alias("entries"), sum(each).alias("sum")).first()
     return Tally(row.entries, str(row.sum or 0))
