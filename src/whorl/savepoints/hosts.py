@@ -62,7 +62,9 @@ def kept_by_query(
     session: SparkSession, component: str, checkpoint: Checkpoint, entry: ComponentEntry
 ) -> FormerComponent:
     """A component of tasks that goes on from what a query kept."""
-    lps, positions = entry.layout.lps, checkpoint.read_up_to()
+    lps, positions, half = entry.layout.lps, checkpoint.read_up_to(), checkpoint.progress().in_doubt
+    if half is not None:
+        raise unmoved(component, f"batch {half} is half done")
     same_topics(component, positions, entry.topics)
     if others := other_stores(session, checkpoint):
         raise unmoved(component, f"what Spark keeps for it ({', '.join(others)}) has a form that tasks cannot read")
