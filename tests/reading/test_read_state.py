@@ -17,13 +17,14 @@ from test_state_reader import PIPELINE, reader_of, send
 
 import whorl
 from whorl.broker import Broker
+from whorl.config.settings import Settings
 from whorl.errors import WorldError
 from whorl.kafka.clients import KafkaClients
 from whorl.kafka.topics import Cluster, TopicWanted
 from whorl.plan import naming
 from whorl.query.checkpoint import Checkpoint, Manifest
 from whorl.query.kept import checkpoint_frame
-from whorl.query.pins import session_settings
+from whorl.query.pins import pinned, session_settings
 from whorl.reading.frame import _read
 from whorl.reading.latest import Wanted
 from whorl.reading.queries import QueryReader
@@ -98,9 +99,10 @@ def test_a_frame_of_tasks(spark: SparkSession, broker: Broker, harness: Pipeline
 def checkpoint(spark: SparkSession, tmp_path: Path) -> Callable[..., Checkpoint]:
     """`checkpoint(component, query, **tables)`: what Spark leaves of a query over streams of these rows."""
 
-    def make(component: str, query: str, **tables: list[dict[str, Any]]) -> Checkpoint:
+    def make(component: str, query: str, backend: str = "rocksdb", **tables: list[dict[str, Any]]) -> Checkpoint:
         session = spark.newSession()
-        for name, value in {**session_settings(), **SMALL}.items():
+        pins = pinned(Settings.model_validate({"state": {"query_backend": backend}}))
+        for name, value in {**session_settings(), **pins, **SMALL}.items():
             if not name.startswith("spark.stage"):  # that of the whole process
                 session.conf.set(name, value)
         for name, rows in tables.items():
@@ -108,7 +110,7 @@ def checkpoint(spark: SparkSession, tmp_path: Path) -> Callable[..., Checkpoint]
             (tmp_path / name / "rows.json").write_text("\n".join(map(json.dumps, rows)))
             session.readStream.schema("k STRING, n BIGINT").json(str(tmp_path / name)).createTempView(name)
         made = Checkpoint.of(session, str(tmp_path / "checkpoints"), "p", "u", component)
-        made.write(Manifest("p", component, "u", "f", ()))
+        made.write(Manifest("p", component, "u", "f", (), settings=pins))
         writer = session.sql(query).writeStream.format("noop").outputMode("append" if "JOIN" in query else "update")
         writer.option("checkpointLocation", made.path).trigger(availableNow=True).start().awaitTermination()
         return made
@@ -117,9 +119,13 @@ def checkpoint(spark: SparkSession, tmp_path: Path) -> Callable[..., Checkpoint]
 
 
 @pytest.mark.spark
-def test_a_frame_of_a_query(spark: SparkSession, checkpoint: Callable[..., Checkpoint], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("backend", "written"), [("rocksdb", ".changelog"), ("filesystem", ".delta")])
+def test_a_frame_of_a_query(
+    spark: SparkSession, checkpoint: Callable[..., Checkpoint], tmp_path: Path, backend: str, written: str
+) -> None:
     rows = [{"k": "a", "n": 1}, {"k": "b", "n": 2}, {"k": "a", "n": 3}]
-    checkpoint("hourly", "SELECT k, sum(n) AS total FROM t GROUP BY k", t=rows)
+    made = checkpoint("hourly", "SELECT k, sum(n) AS total FROM t GROUP BY k", backend, t=rows)
+    assert [name for name in made.folder.names("state/0/0") if name.endswith(written)]
     reader = QueryReader(spark, Stores("p", "u", (), ("hourly",)), str(tmp_path / "checkpoints"))
     found = reader.frame("hourly").collect()
     assert {(row.operator, row.state, row.key): json.loads(row.value) for row in found} == {

@@ -50,7 +50,7 @@ class QueryReader:
         found: list[Kept] = []
         for component in self.stores.queries:
             checkpoint = self._checkpoint(component)
-            partitions = len(checkpoint.folder.names("state/0"))
+            partitions = sum(map(str.isdecimal, checkpoint.folder.names("state/0")))
             if checkpoint.progress().committed >= 0 and partitions:
                 place = Kept(component, "", checkpoint.path, partitions)
                 found += overview_of(place, [self._entries(component, Wanted())])
