@@ -143,7 +143,7 @@ def test_a_query_is_saved_resumed_and_gets_another_number_of_partitions(
     assert last == {key: (count, count * (count + 1) // 2) for key, count in feed.counts.items()}
 
 
-def test_what_is_on_its_way_to_a_query_is_in_a_savepoint_of_a_pipeline_that_does_not_run(
+def test_what_is_on_its_way_to_a_query_when_nothing_runs(
     broker: Broker, whorl_run: Callable[..., Running], counted: tuple[Path, str, str]
 ) -> None:
     file, name, sink = counted
@@ -161,4 +161,4 @@ def test_what_is_on_its_way_to_a_query_is_in_a_savepoint_of_a_pipeline_that_does
     resumed = whorl_run(file, f"{name}/cold", "--until-caught-up", verb="resume")
     assert resumed.wait(120) == 0, resumed.output
     last = {row["key"]: (row["c"], row["s"]) for row in written(broker, sink)}
-    assert last == {key: (2, 3) for key in feed.counts} | {"k0": (3, 1003)}
+    assert last == dict.fromkeys(feed.counts, (2, 3)) | {"k0": (3, 1003)}
