@@ -151,7 +151,7 @@ def test_what_is_on_its_way_to_a_query_when_nothing_runs(
     feed.write(40)
     feed.stop()
     running = whorl_run(file, "--until-caught-up")
-    assert running.wait(120) == 0, running.output
+    assert running.wait(240) == 0, running.output
     producer = KafkaClients(broker.address).producer()
     producer.produce(
         f"{name}.copy_counted", b'{"key": "k0", "n": 1000}', b"k0"
@@ -159,6 +159,6 @@ def test_what_is_on_its_way_to_a_query_when_nothing_runs(
     producer.flush()
     assert "2 components" in whorl(broker.address, file.parent, "savepoint", name, "cold")
     resumed = whorl_run(file, f"{name}/cold", "--until-caught-up", verb="resume")
-    assert resumed.wait(120) == 0, resumed.output
+    assert resumed.wait(240) == 0, resumed.output
     last = {row["key"]: (row["c"], row["s"]) for row in written(broker, sink)}
     assert last == dict.fromkeys(feed.counts, (2, 3)) | {"k0": (3, 1003)}

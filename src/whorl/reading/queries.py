@@ -12,7 +12,6 @@ from pyarrow import RecordBatch
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from whorl.plan import naming
 from whorl.query.checkpoint import Checkpoint
 from whorl.query.kept import checkpoint_frame, keeps_keyed, keeps_nothing, keyed_entries, last_batch
 from whorl.reading.arrow import SCHEMA, batches
@@ -65,8 +64,8 @@ class QueryReader:
         return list(self._entries(component, Wanted(self._only(operator), key=key)))
 
     def _only(self, operator: str) -> str | None:
-        """The component stands for all that it keeps."""
-        return None if naming.slug(operator) in self.stores.queries else operator
+        """A component that is called after another operator stands for all that it keeps."""
+        return operator if operator in self.stores.keyed else None
 
     def _checkpoint(self, component: str) -> Checkpoint:
         return Checkpoint.of(self.spark, self.checkpoints, self.stores.pipeline, self.stores.uid, component)
