@@ -44,6 +44,7 @@ OWNERS = {
         "whorl.jobs.runner",
         "whorl.jobs.session",
         "whorl.reading.frame",
+        "whorl.reading.queries",
     ),
     "confluent_kafka": (
         "whorl.kafka",
@@ -65,8 +66,10 @@ OWNERS = {
     "pyarrow": (
         "whorl.query",
         "whorl.savepoints.frames",
+        "whorl.savepoints.hosts",
         "whorl.reading.arrow",
         "whorl.reading.frame",
+        "whorl.reading.queries",
         "whorl.operators.keyed",
     ),  # keyed: for its types alone
     "fastapi": (),

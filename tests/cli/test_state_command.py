@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from whorl import Context, KeyedOperator, MapState, Row, ValueState
 from whorl.cli import state
 from whorl.kafka.partitioner import partition_of
 from whorl.plan import naming
+from whorl.reading.entries import Entry
+from whorl.reading.reader import Kept
+from whorl.reading.where import Stores
 from whorl.testing import PipelineHarness
 from whorl.testing.memory import MemoryBroker, MemoryClients
 
@@ -68,7 +72,7 @@ def test_an_overview_by_file_and_by_name(whorl: Whorl, broker: MemoryBroker, pip
     assert head.split() == ["COMPONENT", "OPERATOR", "STATES", "KEYS", "ENTRIES", "SIZE", "PARTITIONS", "CHANGELOG"]
     assert " ".join(row.split()[:-5]) == "spend spend shops (map), total (value), 1 timer"
     assert row.split()[-5:-3] == ["3", "8"] and row.split()[-2] == "2" and row.endswith(".spend.changelog")
-    assert total == "1 operator of 'shop' with state in tasks"
+    assert total == "1 operator of 'shop' with state"
     (line,) = whorl("state", "list", pipeline, "--format", "json")[1].splitlines()
     assert json.loads(line)["states"] == {"total": "value", "shops": "map"}
 
@@ -98,12 +102,33 @@ def test_what_is_not_there(whorl: Whorl, broker: MemoryBroker) -> None:
     assert whorl("state", "get", "shop", "spend", "6x", "--hex")[0] == 2
 
 
-def test_a_query_is_refused_by_name(whorl: Whorl, broker: MemoryBroker) -> None:
+class OfQueries:
+    """Stands for what reads checkpoints with Spark."""
+
+    def __init__(self, spark: object, stores: Stores, checkpoints: str) -> None:
+        self.stores, self._entry = stores, Entry("hourly", "sum", b'{"k":"a"}', None, {"sum": 4}, None, 1, 7, 20)
+
+    def overview(self) -> list[Kept]:
+        return [Kept("hourly", "hourly", "file:/checkpoints", 2, {"sum": "value"}, 1, 1, 0, 20)]
+
+    def scan(self, operator: str, state: str | None = None, prefix: bytes = b"") -> Iterator[Entry]:
+        return iter([self._entry])
+
+    def get(self, operator: str, key: bytes) -> list[Entry]:
+        return [self._entry] if key == self._entry.key else []
+
+
+def test_of_a_query_spark_is_asked(whorl: Whorl, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     uid = next(name for name in broker.topics() if name.endswith(".changelog")).split(".")[2]
     broker.create_topic(naming.ledger_topic("shop", uid, "hourly"))
-    assert "component 'hourly' runs in a query" in whorl("state", "list", "shop")[1]
-    code, _, err = whorl("state", "scan", "shop", "hourly")
-    assert code == 3 and "[state-query] component 'hourly' runs in a query" in err
+    monkeypatch.setattr(state, "session_aside", lambda settings, name: nullcontext())
+    monkeypatch.setattr(state, "QueryReader", OfQueries)
+    _, tasks, query, total = whorl("state", "list", "shop")[1].splitlines()
+    assert tasks.startswith("spend") and query.split()[-1] == "file:/checkpoints"
+    assert total == "2 operators of 'shop' with state"
+    assert json.loads(whorl("state", "scan", "shop", "hourly")[1])["value"] == {"sum": 4}
+    assert whorl("state", "get", "shop", "hourly", '{"k":"a"}')[1].endswith("partition 1, after batch 7\n")
+    assert "keeps nothing for key" in whorl("state", "get", "shop", "hourly", "a")[2]
 
 
 def test_a_scan_of_some(whorl: Whorl, broker: MemoryBroker) -> None:

@@ -141,3 +141,24 @@ def test_a_query_is_saved_resumed_and_gets_another_number_of_partitions(
     assert "is written again" in resumed.output
     last = {row["key"]: (row["c"], row["s"]) for row in written(broker, sink)}
     assert last == {key: (count, count * (count + 1) // 2) for key, count in feed.counts.items()}
+
+
+def test_what_is_on_its_way_to_a_query_when_nothing_runs(
+    broker: Broker, whorl_run: Callable[..., Running], counted: tuple[Path, str, str]
+) -> None:
+    file, name, sink = counted
+    feed = Feed(broker.address, name)
+    feed.write(40)
+    feed.stop()
+    running = whorl_run(file, "--until-caught-up")
+    assert running.wait(240) == 0, running.output
+    producer = KafkaClients(broker.address).producer()
+    producer.produce(
+        f"{name}.copy_counted", b'{"key": "k0", "n": 1000}', b"k0"
+    )  # as if the query had been stopped before it came to it
+    producer.flush()
+    assert "2 components" in whorl(broker.address, file.parent, "savepoint", name, "cold")
+    resumed = whorl_run(file, f"{name}/cold", "--until-caught-up", verb="resume")
+    assert resumed.wait(240) == 0, resumed.output
+    last = {row["key"]: (row["c"], row["s"]) for row in written(broker, sink)}
+    assert last == dict.fromkeys(feed.counts, (2, 3)) | {"k0": (3, 1003)}

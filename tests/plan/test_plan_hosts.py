@@ -355,6 +355,15 @@ def test_real_time_is_refused_with_the_reason(
     assert "`trigger`" in hint
 
 
+def test_state_by_key_takes_rocksdb(findings_of: Findings) -> None:
+    kept = pipeline("{id: seen, type: count, from: in, key: [a], host: query}")
+    in_memory = {"state.query_backend": "filesystem"}
+    ((code, message, hint),) = findings_of(kept, **in_memory)
+    assert code == "host" and "operator 'seen' keeps state by key in a query" in message and "rocksdb" in hint
+    assert findings_of(kept) == findings_of(kept.replace("host: query", "host: tasks"), **in_memory) == []
+    assert findings_of(pipeline(GROUP), **in_memory) == []
+
+
 def test_real_time_does_not_concern_tasks(findings_of: Findings) -> None:
     assert findings_of(pipeline(PYTHON), trigger="realtime") == []
     assert findings_of(pipeline(SQL), trigger="realtime", guarantee="at_least_once") == []

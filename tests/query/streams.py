@@ -12,17 +12,21 @@ from pyspark.sql import DataFrame, SparkSession
 
 from whorl.operators.record import Row
 from whorl.plan.plan import Input
+from whorl.query.checkpoint import Checkpoint, Manifest
+from whorl.query.pins import session_settings
+from whorl.reading.entries import Entry
+from whorl.reading.queries import QueryReader
+from whorl.reading.reader import StateReader
+from whorl.reading.where import Stores, stores_of
 from whorl.testing import Given, PipelineHarness
+from whorl.testing.memory import MemoryClients
 
 WAIT = 180
 ATTEMPTS, TOO_SLOW = 3, "Python worker failed to connect back"
 """Spark waits ten seconds for a process to start; where a machine is too busy for that, it is tried again, as by a pipeline."""
-STATE = "spark.sql.streaming.stateStore"
 SETTINGS = {
-    f"{STATE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
-    f"{STATE}.rocksdb.changelogCheckpointing.enabled": "true",
+    **{name: value for name, value in session_settings().items() if not name.startswith("spark.stage")},
     "spark.sql.shuffle.partitions": "1",
-    "spark.sql.ansi.enabled": "true",
 }
 
 
@@ -37,6 +41,8 @@ class Streamed(AtRest):
         super().__init__(session, folder / "query.yaml")
         self.harness = PipelineHarness(folder / "tasks.yaml", partitions=2)
         self._folder = folder
+        self.checkpoint = Checkpoint.of(session, str(folder), self.plan.pipeline, "uid", self.component.id)
+        self.checkpoint.write(Manifest(self.plan.pipeline, self.component.id, "uid", "", ()))
         self._stored: set[tuple[str, int, int]] = set()
         self._written: dict[str, list[Any]] = {}
 
@@ -69,7 +75,7 @@ class Streamed(AtRest):
                 self._written.setdefault(compiled.topics[row.output], []).append(as_record(row))
 
         writer = compiled.written.writeStream.foreachBatch(take).outputMode(self.component.mode)
-        writer = writer.option("checkpointLocation", str(self._folder / "checkpoint"))
+        writer = writer.option("checkpointLocation", self.checkpoint.path)
         for _ in range(ATTEMPTS):
             error = _ended(writer.trigger(availableNow=True).start())
             if error is None:
@@ -89,6 +95,21 @@ class Streamed(AtRest):
                 expected, given = _in_any_order(expected), _in_any_order(given)
             assert given == expected, f"{topic}: {given}\nin tasks {expected}"
         return {topic: [parsed(record) for record in tasks[topic]] for topic in [*topics, self.plan.dead_letter]}
+
+    def kept(self, operator: str) -> tuple[list[Entry], list[Entry]]:
+        """What it keeps in tasks, and in the query."""
+        broker, name = self.harness.broker, self.plan.pipeline
+        counts = {topic: len(each.logs) for topic, each in broker.topics().items()}
+        clients = MemoryClients(broker)
+        tasks = StateReader(clients, stores_of(clients, counts, name), lambda: round(self.harness.clock() * 1000))
+        query = QueryReader(self.session, self.stores, str(self._folder))
+        return list(tasks.scan(operator)), list(query.scan(operator))
+
+    @property
+    def stores(self) -> Stores:
+        return Stores(
+            self.plan.pipeline, "uid", (), (self.component.id,), dict.fromkeys(self.component.keyed, self.component.id)
+        )
 
     def _topic(self, input: Input) -> Path:
         return self._folder / "topics" / input.id

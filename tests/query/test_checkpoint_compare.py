@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from whorl.config.settings import Settings, StateSettings
 from whorl.errors import WorldError
-from whorl.query.checkpoint import Manifest, Progress, compare, gone
+from whorl.query.checkpoint import Manifest, Progress, compare, gone, same_backend
+from whorl.query.pins import pinned
 
 MANIFEST = Manifest("p", "totals", "u1", "as it was", ("in", "more"), settings={"spark.sql.shuffle.partitions": "4"})
 CHANGED = replace(MANIFEST, fingerprint="as it is")
@@ -44,6 +46,19 @@ def test_a_checkpoint_of_another_is_refused(other):
 def test_other_inputs_are_refused_even_where_nothing_was_read(inputs):
     with pytest.raises(WorldError, match="'totals' read in, more when its checkpoint was made, and now") as refused:
         go_on(replace(MANIFEST, inputs=inputs), -1, -1)
+    assert refused.value.code == "checkpoint-changed"
+
+
+def test_state_stays_in_the_backend_that_it_is_in():
+    in_memory = replace(MANIFEST, settings=pinned(Settings(state=StateSettings(query_backend="filesystem"))))
+    on_disk = replace(MANIFEST, settings=pinned(Settings()))
+    for before in (MANIFEST, on_disk):  # an earlier manifest does not say
+        same_backend(before, on_disk)
+        with pytest.raises(WorldError, match=r"is in a rocksdb checkpoint, and .* is filesystem"):
+            same_backend(before, in_memory)
+    same_backend(in_memory, in_memory)
+    with pytest.raises(WorldError, match="set it to filesystem") as refused:
+        same_backend(in_memory, on_disk)
     assert refused.value.code == "checkpoint-changed"
 
 

@@ -17,6 +17,7 @@ from streams import Streamed
 from whorl.plan.plan import Input
 from whorl.query import compile as compiling
 from whorl.query.decode import decoded
+from whorl.reading.entries import Entry
 from whorl.testing import Given
 
 pytestmark = pytest.mark.spark
@@ -91,6 +92,14 @@ def test_several_operators_in_three_batches_and_two_runs(streamed: Make) -> None
     assert any("00:10 after" in record[2]["what"] for record in written["diary"])
     assert {record[1] for record in written["large"]} == {b"large a", b"large b"} and written["shouted"]
     assert not written["demo.dead"]
+    for operator in OPERATORS:
+        tasks, query = ([_told(entry) for entry in kept] for kept in stream.kept(operator))
+        assert sorted(query, key=str) == sorted(tasks, key=str) != []
+    assert {entry.state for entry in stream.kept("diary")[1]} > {"seen", "xs", "by"}
+
+
+def _told(entry: Entry) -> tuple[Any, ...]:
+    return entry.operator, entry.state, entry.key, entry.map_key, entry.value, entry.expires, entry.size
 
 
 NO_KEY = Given(row(None, 9.0, 90), key=None)

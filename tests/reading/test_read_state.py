@@ -17,15 +17,18 @@ from test_state_reader import PIPELINE, reader_of, send
 
 import whorl
 from whorl.broker import Broker
+from whorl.config.settings import Settings
 from whorl.errors import WorldError
 from whorl.kafka.clients import KafkaClients
 from whorl.kafka.topics import Cluster, TopicWanted
 from whorl.plan import naming
 from whorl.query.checkpoint import Checkpoint, Manifest
 from whorl.query.kept import checkpoint_frame
-from whorl.query.pins import session_settings
+from whorl.query.pins import pinned, session_settings
 from whorl.reading.frame import _read
 from whorl.reading.latest import Wanted
+from whorl.reading.queries import QueryReader
+from whorl.reading.where import Stores
 from whorl.testing import PipelineHarness
 from whorl.testing.memory import MemoryClients
 
@@ -96,17 +99,18 @@ def test_a_frame_of_tasks(spark: SparkSession, broker: Broker, harness: Pipeline
 def checkpoint(spark: SparkSession, tmp_path: Path) -> Callable[..., Checkpoint]:
     """`checkpoint(component, query, **tables)`: what Spark leaves of a query over streams of these rows."""
 
-    def make(component: str, query: str, **tables: list[dict[str, Any]]) -> Checkpoint:
+    def make(component: str, query: str, backend: str = "rocksdb", **tables: list[dict[str, Any]]) -> Checkpoint:
         session = spark.newSession()
-        for name, value in {**session_settings(), **SMALL}.items():
+        pins = pinned(Settings.model_validate({"state": {"query_backend": backend}}))
+        for name, value in {**session_settings(), **pins, **SMALL}.items():
             if not name.startswith("spark.stage"):  # that of the whole process
                 session.conf.set(name, value)
         for name, rows in tables.items():
             (tmp_path / name).mkdir()
             (tmp_path / name / "rows.json").write_text("\n".join(map(json.dumps, rows)))
             session.readStream.schema("k STRING, n BIGINT").json(str(tmp_path / name)).createTempView(name)
-        made = Checkpoint(session, str(tmp_path / "checkpoints"), "p", "u", component)
-        made.write(Manifest("p", component, "u", "f", ()))
+        made = Checkpoint.of(session, str(tmp_path / "checkpoints"), "p", "u", component)
+        made.write(Manifest("p", component, "u", "f", (), settings=pins))
         writer = session.sql(query).writeStream.format("noop").outputMode("append" if "JOIN" in query else "update")
         writer.option("checkpointLocation", made.path).trigger(availableNow=True).start().awaitTermination()
         return made
@@ -115,14 +119,21 @@ def checkpoint(spark: SparkSession, tmp_path: Path) -> Callable[..., Checkpoint]
 
 
 @pytest.mark.spark
-def test_a_frame_of_a_query(spark: SparkSession, checkpoint: Callable[..., Checkpoint]) -> None:
+@pytest.mark.parametrize(("backend", "written"), [("rocksdb", ".changelog"), ("filesystem", ".delta")])
+def test_a_frame_of_a_query(
+    spark: SparkSession, checkpoint: Callable[..., Checkpoint], tmp_path: Path, backend: str, written: str
+) -> None:
     rows = [{"k": "a", "n": 1}, {"k": "b", "n": 2}, {"k": "a", "n": 3}]
-    made = checkpoint("hourly", "SELECT k, sum(n) AS total FROM t GROUP BY k", t=rows)
-    found = checkpoint_frame(spark, made, "hourly").collect()
+    made = checkpoint("hourly", "SELECT k, sum(n) AS total FROM t GROUP BY k", backend, t=rows)
+    assert [name for name in made.folder.names("state/0/0") if name.endswith(written)]
+    reader = QueryReader(spark, Stores("p", "u", (), ("hourly",)), str(tmp_path / "checkpoints"))
+    found = reader.frame("hourly").collect()
     assert {(row.operator, row.state, row.key): json.loads(row.value) for row in found} == {
         ("hourly", "stateStoreSave", '{"k":"a"}'): {"sum": 4},
         ("hourly", "stateStoreSave", '{"k":"b"}'): {"sum": 2},
     }
+    ((entry,), (kept,)) = reader.get("hourly", b'{"k":"a"}'), reader.overview()
+    assert entry.value == {"sum": 4} and (kept.operator, kept.keys, kept.entries, kept.lps) == ("hourly", 2, 2, 2)
     assert {row.position for row in found} == {0} and {row.logical_partition for row in found} <= {0, 1}
 
 
@@ -130,7 +141,9 @@ def test_a_frame_of_a_query(spark: SparkSession, checkpoint: Callable[..., Check
 def test_both_sides_of_a_join(spark: SparkSession, checkpoint: Callable[..., Checkpoint]) -> None:
     join = "SELECT a.k, a.n, b.n AS m FROM a JOIN b ON a.k = b.k"
     made = checkpoint("pairs", join, a=[{"k": "x", "n": 1}], b=[{"k": "x", "n": 2}, {"k": "y", "n": 3}])
-    rows = checkpoint_frame(spark, made, "pairs").collect()
+    frame = checkpoint_frame(spark, made, "pairs")
+    assert frame is not None
+    rows = frame.collect()
     assert {(row.state, *json.loads(row.value).values()) for row in rows} == {
         ("symmetricHashJoin left", "x", 1),
         ("symmetricHashJoin right", "x", 2),
@@ -140,12 +153,13 @@ def test_both_sides_of_a_join(spark: SparkSession, checkpoint: Callable[..., Che
 
 @pytest.mark.spark
 def test_a_query_that_keeps_nothing(spark: SparkSession, checkpoint: Callable[..., Checkpoint], tmp_path: Path) -> None:
-    made = checkpoint("plain", "SELECT k FROM a", a=[{"k": "x", "n": 1}])
+    checkpoint("plain", "SELECT k FROM a", a=[{"k": "x", "n": 1}])
+    reader = QueryReader(spark, Stores("p", "u", (), ("plain",)), str(tmp_path / "checkpoints"))
     with pytest.raises(WorldError, match="a query that looks at each row alone"):
-        checkpoint_frame(spark, made, "plain")
-    made = Checkpoint(spark, str(tmp_path), "p", "u", "fresh")
+        reader.frame("plain")
+    assert reader.overview() == []
     with pytest.raises(WorldError, match="the checkpoint of 'fresh' is gone"):
-        checkpoint_frame(spark, made, "fresh")
-    made.write(Manifest("p", "fresh", "u", "f", ()))
+        reader.frame("fresh")
+    Checkpoint.of(spark, str(tmp_path / "checkpoints"), "p", "u", "fresh").write(Manifest("p", "fresh", "u", "f", ()))
     with pytest.raises(WorldError, match="has not finished a batch yet"):
-        checkpoint_frame(spark, made, "fresh")
+        reader.frame("fresh")

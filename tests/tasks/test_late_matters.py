@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -72,6 +73,17 @@ def test_what_a_timer_emits_has_no_partition_to_keep(tmp_path: Path) -> None:
     late.send("in", rows(("good", 1), ("good", 60)))
     late.run()
     assert late.sink("out") == [{"who": "good", "rung": True}]
+
+
+def test_what_a_timer_of_the_future_leaves_has_the_present(tmp_path: Path) -> None:
+    """Brokers refuse records that are hours ahead, and event time may be years ahead."""
+    late, years = harness(tmp_path, "Alarm"), 100 * 365 * 86400
+    late.send("in", rows(("good", 0), ("bad", years), ("good", years), ("good", years + 60)))
+    late.run()
+    first, second = (entry.timestamp for entry in late.broker.records("out"))
+    assert first == (NOON + timedelta(seconds=5)).timestamp() * 1000
+    (letter,) = late.broker.records("late.dead")
+    assert max(second, letter.timestamp) <= time.time() * 1000
 
 
 @pytest.mark.parametrize(("on_error", "dead"), [("dead_letter", 1), ("skip", 0)])

@@ -14,9 +14,10 @@ from whorl.config.framework import framework_settings
 from whorl.config.loader import Loaded, load
 from whorl.errors import PreflightFailed, UsageError
 from whorl.jobs.changes import refused
-from whorl.jobs.resume import resume_from
+from whorl.jobs.resume import on_former_hosts, resume_from
 from whorl.jobs.runner import RunOptions, plan_of
 from whorl.jobs.session import session_aside
+from whorl.plan.plan import Plan
 from whorl.savepoints.catalog import by_spark
 from whorl.savepoints.manifest import Manifest
 
@@ -48,9 +49,9 @@ def resume(
     with session_aside(settings, "resume") as session:
         folder, manifest = by_spark(session, settings.savepoints).find(savepoint)
         loaded = load(_file(file, manifest, folder.path), profile=profile, overrides=given, config=config)
-        _check(loaded, manifest, accepted)
+        plan = _checked(loaded, manifest, accepted)
         typer.echo(_before(manifest))
-        resume_from(session, loaded.settings, folder, manifest)
+        resume_from(session, plan, folder, manifest)
     run_in_foreground(loaded, RunOptions(until_caught_up=until_caught_up, verbose=verbose, accept_loss=accepted))
 
 
@@ -61,13 +62,15 @@ def _file(given: Path | None, manifest: Manifest, where: str) -> Path:
     return file
 
 
-def _check(loaded: Loaded, manifest: Manifest, accepted: frozenset[str]) -> None:
+def _checked(loaded: Loaded, manifest: Manifest, accepted: frozenset[str]) -> Plan:
     plan = plan_of(loaded)
     if plan.pipeline != manifest.pipeline:
         what = f"the savepoint is of pipeline '{manifest.pipeline}', '{loaded.spec.file}' is '{plan.pipeline}'"
         raise UsageError(what, hint="give the file of that pipeline with --file")
-    if findings := list(refused(plan, manifest.registration, accepted)):
+    saved = manifest.registration
+    if findings := list(refused(on_former_hosts(plan, saved), saved, accepted)):
         raise PreflightFailed(findings)
+    return plan
 
 
 def _before(manifest: Manifest) -> str:

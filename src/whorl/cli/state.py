@@ -1,7 +1,10 @@
-"""`whorl state`: what operators keep by key, read from the changelogs. The pipeline may run or not, and does not notice."""
+"""`whorl state`: what operators keep by key, read from changelogs and, with Spark, from checkpoints of queries. The pipeline may run or not,
+and does not notice."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
@@ -15,12 +18,15 @@ from whorl.cli.piped import piped
 from whorl.cli.shown import as_text
 from whorl.cli.table import count, table
 from whorl.config.framework import named
+from whorl.config.settings import Settings
 from whorl.errors import UsageError, WorldError
 from whorl.jobs.address import clients_at
+from whorl.jobs.session import session_aside
 from whorl.kafka.topics import Cluster
 from whorl.reading.entries import Entry, as_json
 from whorl.reading.export import export
 from whorl.reading.latest import Latest
+from whorl.reading.queries import QueryReader
 from whorl.reading.reader import Kept, StateReader
 from whorl.units import format_size
 
@@ -47,17 +53,18 @@ def list_(
     config: Config = None,
 ) -> None:
     """List the operators that keep state, with how much that is."""
-    reader = _reader(of, broker, profile, set_, config)
+    reader, settings = _reader(of, broker, profile, set_, config)
     overview = reader.overview()
+    if reader.stores.queries:
+        with session_aside(settings, "state") as spark:
+            overview += QueryReader(spark, reader.stores, settings.checkpoints).overview()
     if format is Format.JSON:
         for kept in overview:
             typer.echo(orjson.dumps(kept).decode())
         return
     if overview:
         typer.echo(table(_KEPT, map(_kept, overview)))
-    typer.echo(f"{count(len(overview), 'operator')} of '{reader.stores.pipeline}' with state in tasks")
-    for query in reader.stores.queries:
-        typer.echo(f"component '{query}' runs in a query: whorl.read_state reads what Spark keeps for it")
+    typer.echo(f"{count(len(overview), 'operator')} of '{reader.stores.pipeline}' with state")
 
 
 @app.command(epilog="Example: whorl state get pipeline.yaml spend account-17")
@@ -78,18 +85,17 @@ def get(
     config: Config = None,
 ) -> None:
     """Show all that an operator keeps for one key, timers too."""
-    reader = _reader(of, broker, profile, set_, config)
-    found = reader.get(operator, _bytes(key, hex_))
-    if found is None:
+    with _source(operator, of, broker, profile, set_, config) as reader:
+        entries, told = _found(reader, operator, _bytes(key, hex_))
+    if not entries:
         what = f"operator '{operator}' of pipeline '{reader.stores.pipeline}' keeps nothing for key '{key}'"
         raise WorldError(what, hint="'whorl state scan' shows the keys that there are", code="state-key")
-    lp, entries = found
     if format is Format.JSON:
         for entry in entries:
             typer.echo(entry.line())
         return
     typer.echo(table(("STATE", "MAP KEY", "VALUE", "EXPIRES", "POSITION"), map(_row, entries)))
-    typer.echo(f"logical partition {lp.lp}, {_read_so_far(lp)}")
+    typer.echo(told)
 
 
 @app.command(epilog="Example: whorl state scan pipeline.yaml spend --prefix account- --limit 10")
@@ -110,9 +116,8 @@ def scan(
     config: Config = None,
 ) -> None:
     """Print all that an operator keeps, each entry as a line of JSON."""
-    entries = _reader(of, broker, profile, set_, config).scan(operator, state, prefix.encode())
-    with piped():
-        for entry in islice(entries, limit):
+    with _source(operator, of, broker, profile, set_, config) as reader, piped():
+        for entry in islice(reader.scan(operator, state, prefix.encode()), limit):
             print(entry.line())
 
 
@@ -130,15 +135,38 @@ def export_(
     config: Config = None,
 ) -> None:
     """Write all that an operator keeps to a file: lines of JSON, or parquet."""
-    entries = _reader(of, broker, profile, set_, config).scan(operator)
-    typer.echo(f"{count(export(output, entries), 'entry', 'entries')} of '{operator}' to '{output}'")
+    with _source(operator, of, broker, profile, set_, config) as reader:
+        written = export(output, reader.scan(operator))
+    typer.echo(f"{count(written, 'entry', 'entries')} of '{operator}' to '{output}'")
 
 
 def _reader(
     of: str, broker: str | None, profile: str | None, sets: list[str] | None, config: Path | None
-) -> StateReader:
+) -> tuple[StateReader, Settings]:
     name, settings = named(of, profile, sets or (), config)
-    return StateReader.on(Cluster(clients_at(broker, settings)), name)
+    return StateReader.on(Cluster(clients_at(broker, settings)), name), settings
+
+
+@contextmanager
+def _source(
+    operator: str, of: str, broker: str | None, profile: str | None, sets: list[str] | None, config: Path | None
+) -> Iterator[StateReader | QueryReader]:
+    """What an operator keeps is in a changelog, or in a checkpoint, which takes Spark to be read."""
+    reader, settings = _reader(of, broker, profile, sets, config)
+    if not reader.stores.in_a_query(operator):
+        yield reader
+        return
+    with session_aside(settings, "state") as spark:
+        yield QueryReader(spark, reader.stores, settings.checkpoints)
+
+
+def _found(reader: StateReader | QueryReader, operator: str, key: bytes) -> tuple[list[Entry], str]:
+    """What is kept for a key, and up to where that is."""
+    if isinstance(reader, QueryReader):
+        entries = reader.get(operator, key)
+        return entries, f"partition {entries[0].lp}, after batch {entries[0].position}" if entries else ""
+    found = reader.get(operator, key)
+    return (found[1], f"logical partition {found[0].lp}, {_read_so_far(found[0])}") if found else ([], "")
 
 
 def _bytes(key: str, in_hex: bool) -> bytes:

@@ -48,7 +48,7 @@ class Restart(Options):
 
 
 class StateSettings(Options):
-    """Where tasks keep the state of operators. The truth is the changelog in Kafka; this is a copy to be fast and to start soon."""
+    """Where the state of operators is kept. Of tasks the truth is the changelog in Kafka; this is a copy to be fast and to start soon."""
 
     backend: Literal["memory", "disk"] = Field(
         default="disk", description="memory: all of it in each task's memory; disk: LMDB, for more than fits there"
@@ -64,6 +64,11 @@ class StateSettings(Options):
         le=3,
         description="further copies of all state, each kept current by as many tasks again, on other machines where there are any; a task "
         "that starts there goes on from it (disk)",
+    )
+    query_backend: Literal["rocksdb", "filesystem"] = Field(
+        default="rocksdb",
+        description="of queries, fixed at a query's first start: rocksdb: on disk beside the executors; filesystem: all of it in their "
+        "memory, for SQL whose state is small; both write what changes to the checkpoint",
     )
 
 
@@ -134,7 +139,7 @@ class Settings(Options):
     dead_letter_topic: str | None = Field(default=None, description="where bad records go; without it NAME.dead")
     create_topics: bool = Field(default=True, description="source and sink topics that are missing are created")
     partitions: int = Field(default=4, ge=1, description="of source and sink topics that Whorl creates")
-    state: StateSettings = Field(default_factory=StateSettings, description="where tasks keep state")
+    state: StateSettings = Field(default_factory=StateSettings, description="where state is kept")
     restart: Restart = Field(default_factory=Restart, description="what follows the failure of a task")
     master: str = Field(
         default="local", description="where Spark runs: local (as many threads as needed), local[n], spark://host:port"

@@ -19,12 +19,11 @@ from whorl.kafka.topics import Cluster
 from whorl.plan import naming
 from whorl.query.checkpoint import Checkpoint
 from whorl.savepoints.catalog import by_spark
-from whorl.savepoints.former import in_savepoint, in_this_life
-from whorl.savepoints.life import NewLife
+from whorl.savepoints.former import in_this_life
+from whorl.savepoints.life import Former, NewLife
 from whorl.savepoints.manifest import Manifest
 from whorl.savepoints.repartition import keeps_state, partitions_of
 from whorl.savepoints.save import Save
-from whorl.spark.folder import Folder
 from whorl.tasks.changelog import read_positions
 from whorl.tasks.control import Order, Rescale, Savepoint
 from whorl.tasks.driver import Driver
@@ -92,13 +91,11 @@ class Interlude:
 
     def _checkpoint(self, id: str) -> Checkpoint:
         registration = self.driver.registration
-        return Checkpoint(self.session, self.settings.checkpoints, registration.pipeline, registration.uid, id)
+        return Checkpoint.of(self.session, self.settings.checkpoints, registration.pipeline, registration.uid, id)
 
-    def resume(self, folder: Folder, manifest: Manifest) -> None:
-        """From now on the pipeline is what the savepoint says."""
-        self.driver.fence()
-        replication = self.cluster.replication(self.settings.replication)
-        self._new_life().begin(in_savepoint(self.session, self.cluster, folder, manifest, replication), {})
+    def begin_anew(self, former: Former) -> None:
+        """From now on the pipeline is what that says."""
+        self._new_life().begin(former, {})
 
     def _new_life(self) -> NewLife:
         replication = self.cluster.replication(self.settings.replication)

@@ -86,20 +86,28 @@ def _manifest(flight: Flight) -> Iterator[Finding]:
     hint = "give the pipeline another 'name', or start over with 'whorl run --fresh'"
     for id, entry in flight.registration.components.items():
         if id not in planned:
-            yield Finding(
-                "manifest", f"pipeline '{name}' has positions of component '{id}', which this file does not have", hint
-            )
+            what = f"pipeline '{name}' has positions of component '{id}', which this file does not have"
+            in_query = any(component.id == id for component in flight.plan.queries)
+            yield _moved(name, id, "tasks", "a query") if in_query else Finding("manifest", what, hint)
             continue
         now = set(flight.ground.read_by(planned[id]))
         if gone := set(entry.topics) - now:
             topics = ", ".join(f"'{topic}'" for topic in sorted(gone))
             yield Finding("manifest", f"component '{id}' of '{name}' read {topics} before and does not now", hint)
-    queries = {naming.ledger_topic(name, flight.registration.uid, component.id) for component in flight.plan.queries}
+    ledgers = {naming.ledger_topic(name, flight.registration.uid, each.id): each for each in flight.plan.components}
     for topic in naming.ledgers(name, flight.registration.uid, flight.ground.partitions):
-        if topic not in queries:
-            yield Finding(
-                "manifest", f"pipeline '{name}' has the ledger '{topic}' of a query that this file does not have", hint
-            )
+        component = ledgers.get(topic)
+        if component is None:
+            what = f"pipeline '{name}' has the ledger '{topic}' of a query that this file does not have"
+            yield Finding("manifest", what, hint)
+        elif not component.is_query:
+            yield _moved(name, component.id, "a query", "tasks")
+
+
+def _moved(pipeline: str, id: str, before: str, now: str) -> Finding:
+    """A savepoint takes along what a run does not."""
+    hint = f"take a savepoint, and resume it with this file: 'whorl savepoint {pipeline}', 'whorl resume'"
+    return Finding("manifest", f"component '{id}' has run in {before}, and is in {now} now", hint)
 
 
 def _growth(flight: Flight, component: Component) -> Iterator[Finding]:

@@ -208,9 +208,7 @@ class _Run:
 
 def _known(loaded: Loaded, plan: Plan) -> dict[str, Any]:
     """What the register is to know of it besides layouts."""
-    queries = {
-        component.id: QueryEntry(plan.edges_into(component), component.group) for component in plan.on(Host.QUERY)
-    }
+    queries = {component.id: QueryEntry.of(plan, component) for component in plan.on(Host.QUERY)}
     file = Path(loaded.spec.file).resolve()
     return {"queries": queries, "file": str(file), "fingerprint": hashlib.sha256(file.read_bytes()).hexdigest()}
 

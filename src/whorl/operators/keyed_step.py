@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -94,7 +95,7 @@ class KeyedStep:
 
     def fire(self, timer: Timer) -> list[Emitted]:
         """One timer that was taken."""
-        message = TimerMessage(timer.key, timer.time)
+        message = TimerMessage.of(timer)
         context = self._context
         context.input = ""
         context.metadata, context._emitted = Metadata(message, timer.key), []
@@ -137,6 +138,11 @@ class TimerMessage:
 
     def __init__(self, key: bytes | None, time: int) -> None:
         self._key, self._time = key, time
+
+    @classmethod
+    def of(cls, timer: Timer) -> TimerMessage:
+        """Event time may be far ahead of the clock on the wall, and brokers refuse records of the future: they get the present."""
+        return cls(timer.key, min(timer.time, time.time_ns() // 1_000_000))
 
     def topic(self) -> str | None:
         return None

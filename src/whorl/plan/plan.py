@@ -171,6 +171,11 @@ class Component:
         return {id: key for id, key in keys.items() if key is not None}
 
     @property
+    def keyed(self) -> tuple[str, ...]:
+        """Of a query: the operators that keep state by key as they would in tasks."""
+        return tuple(placed.node.id for placed in self.operators if self.is_query and isinstance(placed.native, Keyed))
+
+    @property
     def versions(self) -> dict[str, int]:
         """Of what its operators with state keep, where it is not the first."""
         those = ((placed.node.id, placed.node.what) for placed in self.operators if placed.node.id in self.kept)

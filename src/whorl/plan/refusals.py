@@ -17,6 +17,8 @@ _OTHER_TRIGGER = "set another `trigger`, such as 1s"
 def refusals(plan: Plan) -> Iterator[Finding]:
     for component in plan.queries:
         yield from _no_stream(plan.graph, component)
+        if plan.settings.state.query_backend != "rocksdb":
+            yield from _not_by_key(plan.graph, component)
         if plan.settings.trigger == "realtime":
             yield from _not_in_real_time(plan.graph, component, plan.settings)
 
@@ -26,6 +28,14 @@ def _no_stream(graph: StreamGraph, component: Component) -> Iterator[Finding]:
         source = graph.nodes[component.inputs[0].id]
         message = f"source '{source.id}' is static, and the query '{component.id}' reads no stream beside it"
         yield Finding("inputs", message, "join it with a stream, or take `static` away", source.at)
+
+
+def _not_by_key(graph: StreamGraph, component: Component) -> Iterator[Finding]:
+    """Spark's `transformWithState` knows no other store."""
+    for node in (graph.nodes[id] for id in component.keyed):
+        message = f"operator '{node.id}' keeps state by key in a query, which takes RocksDB"
+        hint = "set `state.query_backend: rocksdb`, or take `host: query` away so that it runs in tasks"
+        yield Finding("host", message, hint, node.at)
 
 
 def _not_in_real_time(graph: StreamGraph, component: Component, settings: Settings) -> Iterator[Finding]:

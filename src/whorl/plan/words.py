@@ -18,6 +18,10 @@ _DELIVERIES = {
     Delivery.REALTIME: "at least once, record by record: a failure may repeat some",
     Delivery.FILES: "exactly once, by the log of Spark's file sink",
 }
+_BACKENDS = {
+    "rocksdb": "RocksDB, {} partitions, its changelog in the checkpoint",
+    "filesystem": "in memory, {} partitions, its changes in the checkpoint",
+}
 
 
 def query_lines(plan: Plan, component: Component) -> Iterator[tuple[str, str]]:
@@ -25,7 +29,7 @@ def query_lines(plan: Plan, component: Component) -> Iterator[tuple[str, str]]:
     yield "mode", mode(component)
     yield "trigger", trigger(plan.settings)
     if component.stateful:
-        yield "state", f"RocksDB, {state_partitions(plan.settings)} partitions, its changelog in the checkpoint"
+        yield "state", _BACKENDS[plan.settings.state.query_backend].format(state_partitions(plan.settings))
     yield "checkpoint", f"'{checkpoint(plan, component)}'"
     yield "group", component.group
     yield "guarantee", _DELIVERIES[component.delivery]

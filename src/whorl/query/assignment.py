@@ -40,10 +40,7 @@ class QueryAssignment:
 
     def manifest(self, starts: Mapping[str, Positions]) -> Manifest:
         """As it is to be now."""
-        component = self.component
-        inputs = tuple(input.id for input in component.inputs)
-        names = (self.pipeline, component.id, self.uid)
-        return Manifest(*names, fingerprint(component), inputs, starts, pinned(self.settings))
+        return first_manifest(self.pipeline, self.uid, self.component, self.settings, starts)
 
     def reading(self, clients: KafkaClients, starts: Mapping[str, Positions]) -> Reading:
         return Reading(
@@ -61,6 +58,13 @@ class QueryAssignment:
         """A backlog is taken in parts, so that no transaction lasts too long. Real-time mode has no batches to bound."""
         realtime = self.component.delivery is Delivery.REALTIME
         return None if realtime and not self.until_caught_up else _MOST_PER_BATCH
+
+
+def first_manifest(
+    pipeline: str, uid: str, component: Component, settings: Settings, starts: Mapping[str, Positions]
+) -> Manifest:
+    inputs = tuple(input.id for input in component.inputs)
+    return Manifest(pipeline, component.id, uid, fingerprint(component), inputs, starts, pinned(settings))
 
 
 def java_options(clients: KafkaClients) -> dict[str, str]:

@@ -16,10 +16,12 @@ from pyspark.sql import SparkSession
 from whorl.errors import WorldError
 from whorl.kafka.topics import by_topic
 from whorl.plan import naming
+from whorl.query.pins import backend_of
 from whorl.spark.folder import Folder
 
 VERSION = 1
 MANIFEST = "whorl.json"
+_INITIAL = "initial"
 _MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _BY_FILE_SYSTEM = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 Positions = Mapping[str, Mapping[str, int]]
@@ -69,9 +71,14 @@ class Progress:
 
 
 class Checkpoint:
-    def __init__(self, session: SparkSession, root: str, pipeline: str, uid: str, component: str) -> None:
+    def __init__(self, session: SparkSession, path: str) -> None:
         self._session = session
-        self.folder = Folder(session, f"{self.root(root, pipeline, uid)}/{naming.slug(component)}", "checkpoints")
+        self.folder = Folder(session, path, "checkpoints")
+
+    @classmethod
+    def of(cls, session: SparkSession, root: str, pipeline: str, uid: str, component: str) -> Checkpoint:
+        """That of a component, where checkpoints are kept."""
+        return cls(session, f"{cls.root(root, pipeline, uid)}/{naming.slug(component)}")
 
     @staticmethod
     def root(checkpoints: str, pipeline: str, uid: str) -> str:
@@ -87,6 +94,15 @@ class Checkpoint:
     @property
     def path(self) -> str:
         return self.folder.path
+
+    @property
+    def initial_path(self) -> str:
+        """Where lies what the query begins with, if it goes on from tasks."""
+        return f"{self.path}/{_INITIAL}"
+
+    @property
+    def has_initial(self) -> bool:
+        return _INITIAL in self.folder.names()
 
     def manifest(self) -> Manifest | None:
         data = self.folder.read(MANIFEST)
@@ -105,8 +121,8 @@ class Checkpoint:
         logged = [offsets for offsets in lines if offsets and _are_positions(offsets)]
         return {id: offsets for id, names in topics.items() for offsets in logged if set(offsets) <= set(names)}
 
-    def read_up_to(self, topics: Collection[str]) -> dict[tuple[str, int], int]:
-        """How far these topics are read by batches that are done."""
+    def read_up_to(self, topics: Collection[str] | None = None) -> dict[tuple[str, int], int]:
+        """How far these topics, or all, are read by batches that are done."""
         manifest, data = self.manifest(), self.folder.read(f"offsets/{self.progress().committed}")
         logged = [orjson.loads(line) for line in data.decode().splitlines()[2:] if line.startswith("{")] if data else []
         starts = manifest.starts.values() if manifest else ()
@@ -114,9 +130,14 @@ class Checkpoint:
             (topic, int(partition)): at
             for positions in (*starts, *filter(_are_positions, logged))
             for topic, of in positions.items()
-            if topic in topics
+            if topics is None or topic in topics
             for partition, at in of.items()
         }
+
+    def watermark(self) -> int:
+        """Event time of the last batch that is done, in ms since 1970; 0: none."""
+        data = self.folder.read(f"offsets/{self.progress().committed}")
+        return int(orjson.loads(data.splitlines()[1])["batchWatermarkMs"]) if data else 0
 
     def move(self, to: Mapping[tuple[str, int], int]) -> None:
         """The next batch reads on from there."""
@@ -190,6 +211,16 @@ def same_inputs(manifest: Manifest, wanted: Manifest) -> None:
         raise WorldError(
             f"'{manifest.component}' read {before} when its checkpoint was made, and now {now}",
             hint="put the inputs back, or start over with --fresh",
+            code="checkpoint-changed",
+        )
+
+
+def same_backend(manifest: Manifest, wanted: Manifest) -> None:
+    before, now = backend_of(manifest.settings), backend_of(wanted.settings)
+    if before != now:
+        raise WorldError(
+            f"the state of '{manifest.component}' is in a {before} checkpoint, and 'state.query_backend' is {now}",
+            hint=f"set it to {before}, or start over with --fresh",
             code="checkpoint-changed",
         )
 

@@ -50,9 +50,11 @@ class Compiled:
         return native or delivery in (Delivery.REALTIME, Delivery.FILES)
 
 
-def compile_component(session: SparkSession, component: Component, reading: Reading, places: Places) -> Compiled:
-    """Raises PipelineError, with the line in the pipeline, where Spark does not take it."""
-    flow = Flow(session, component, reading, places)
+def compile_component(
+    session: SparkSession, component: Component, reading: Reading, places: Places, initial: DataFrame | None = None
+) -> Compiled:
+    """Raises PipelineError, with the line in the pipeline, where Spark does not take it. `initial`: state to begin with."""
+    flow = Flow(session, component, reading, places, initial)
     flow.run()
     return flow.compiled()
 
@@ -60,8 +62,16 @@ def compile_component(session: SparkSession, component: Component, reading: Read
 class Flow:
     """Frames from node to node, in the order of the graph."""
 
-    def __init__(self, session: SparkSession, component: Component, reading: Reading, places: Places) -> None:
+    def __init__(
+        self,
+        session: SparkSession,
+        component: Component,
+        reading: Reading,
+        places: Places,
+        initial: DataFrame | None = None,
+    ) -> None:
         self.component = component
+        self._initial = initial
         self.reading = reading
         self.observed: list[str] = []
         self._session = session
@@ -150,7 +160,7 @@ class Flow:
     def _keyed_step(self, placed: Placed, native: Keyed, inputs: Mapping[str, DataFrame]) -> DataFrame:
         timed = any(input.watermark for input in self.component.inputs)
         action = self._possible(final(placed.node.on_error))
-        made, clock = keyed_step(inputs, placed, native, action, self.component.mode, timed)
+        made, clock = keyed_step(inputs, placed, native, action, self.component.mode, timed, self._initial)
         self._endless = self._endless or clock == "processing"
         return made
 

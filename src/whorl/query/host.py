@@ -18,13 +18,23 @@ from enum import Enum
 from typing import Any
 
 from confluent_kafka import KafkaException, TopicPartition
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from whorl.errors import Superseded, Unavailable, WhorlError, WorldError
 from whorl.kafka.clients import KafkaClients
 from whorl.query.assignment import QueryAssignment, java_options
 from whorl.query.batches import Batches
-from whorl.query.checkpoint import Checkpoint, Manifest, Positions, compare, gone, is_older, same_inputs, used
+from whorl.query.checkpoint import (
+    Checkpoint,
+    Manifest,
+    Positions,
+    compare,
+    gone,
+    is_older,
+    same_backend,
+    same_inputs,
+    used,
+)
 from whorl.query.compile import compile_component
 from whorl.query.errors import Places, as_whorl_error
 from whorl.query.failures import failed_again_and_again
@@ -59,7 +69,7 @@ class QueryJob:
         self._places = places
         component = assignment.component
         root = assignment.settings.checkpoints
-        self._checkpoint = Checkpoint(session, root, assignment.pipeline, assignment.uid, component.id)
+        self._checkpoint = Checkpoint.of(session, root, assignment.pipeline, assignment.uid, component.id)
         self._ledger = Ledger(clients, assignment.ledger, assignment.uid, component.id)
         self._has_taken = False
         self._failures: list[float] = []
@@ -89,17 +99,25 @@ class QueryJob:
         manifest = self._checkpoint.manifest()
         if manifest is None:
             manifest = self._first(first)
-        same_inputs(manifest, assignment.manifest({}))
+        wanted = assignment.manifest({})
+        same_inputs(manifest, wanted)
+        if assignment.component.stateful:
+            same_backend(manifest, wanted)
         for name, value in {**manifest.settings, **self._checkpoint.settings}.items():
             self._session.conf.set(name, value)
         reading = assignment.reading(self._clients, manifest.starts)
         try:
-            compiled = compile_component(self._session, assignment.component, reading, self._places)
+            compiled = compile_component(self._session, assignment.component, reading, self._places, self._initial())
         except Exception as error:
             raise self._told(error) from error
         self._compiled = compiled
         self.batches = Batches(assignment, self._clients, self._session, compiled, self._places)
         return compiled.schemas
+
+    def _initial(self) -> DataFrame | None:
+        """What it begins with: nothing, unless it goes on from tasks."""
+        checkpoint = self._checkpoint
+        return self._session.read.parquet(checkpoint.initial_path) if checkpoint.has_initial else None
 
     def _first(self, first: Callable[[], Mapping[str, Positions]]) -> Manifest:
         """The manifest of a first start, written before anything upstream runs."""

@@ -30,10 +30,16 @@ MODES: Mapping[Kind | None, TimeMode] = {None: "None", "event": "EventTime", "pr
 
 
 def keyed_step(
-    inputs: Mapping[str, DataFrame], placed: Placed, native: Keyed, action: str, mode: str, watermark: bool
+    inputs: Mapping[str, DataFrame],
+    placed: Placed,
+    native: Keyed,
+    action: str,
+    mode: str,
+    watermark: bool,
+    initial: DataFrame | None = None,
 ) -> tuple[DataFrame, Kind | None]:
     """What it makes, and the clock that wakes it. `inputs`: by name. `mode`: in which the query gives rows. `watermark`: whether it has
-    one."""
+    one. `initial`: what it begins with, of all operators."""
     id, operator, leaves = placed.node.id, placed.node.what, placed.node.schema
     assert isinstance(operator, OperatorType) and leaves is not None
     frame = together(list(inputs.values()) if len(inputs) == 1 else [_named(*each) for each in inputs.items()])
@@ -43,7 +49,8 @@ def keyed_step(
     clock, fires = clock_of(operator, enters, id, watermark)
     struct = _struct(able, leaves, id, native)
     work = KeyedWork(id, operator, enters, action, tuple(inputs), given.schema, struct, clock, watermark, fires)
-    made = given.groupBy(GROUP).transformWithState(Processor(work), struct, mode, MODES[clock])
+    begins = None if initial is None else _of_operator(initial, id).groupBy(GROUP)
+    made = given.groupBy(GROUP).transformWithState(Processor(work), struct, mode, MODES[clock], begins)
     return ended(made, frame, id, action), clock
 
 
@@ -59,6 +66,10 @@ def clock_of(operator: OperatorType, enters: Schema | None, id: str, watermark: 
     if by == "event" or not (fires or "processing" in step.expires_by):
         return ("event" if watermark else None), fires
     return by, fires
+
+
+def _of_operator(initial: DataFrame, id: str) -> DataFrame:
+    return initial.where(F.col("operator") == id).select(F.col("group").alias(GROUP), "entry", "value")
 
 
 def _named(name: str, frame: DataFrame) -> DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 
 import orjson
 
@@ -10,16 +11,24 @@ from whorl.config.settings import Settings
 from whorl.operators.operator import OperatorType
 from whorl.plan.plan import Component
 
+_STATE = "spark.sql.streaming.stateStore"
+_STORE = f"{_STATE}.providerClass"
+FORM = f"{_STATE}.checkpointFormatVersion"
+_PACKAGE = "org.apache.spark.sql.execution.streaming.state"
+_STORES = {
+    "rocksdb": {_STORE: f"{_PACKAGE}.RocksDBStateStoreProvider", FORM: "2"},
+    "filesystem": {_STORE: f"{_PACKAGE}.HDFSBackedStateStoreProvider", FORM: "1"},
+}
+"""By `state.query_backend`: Spark's class, and the form of checkpoints that it knows."""
+
 
 def session_settings() -> dict[str, str]:
     """Of the session that all query components share."""
-    state = "spark.sql.streaming.stateStore"
     return {
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.ansi.enabled": "true",
-        f"{state}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
-        f"{state}.rocksdb.changelogCheckpointing.enabled": "true",
-        f"{state}.checkpointFormatVersion": "2",
+        **_STORES["rocksdb"],
+        f"{_STATE}.rocksdb.changelogCheckpointing.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",  # small enough for a socket's buffer: both sides go on working
         "spark.stage.maxConsecutiveAttempts": "1",  # a second attempt of a stage could not be told from a first
     }
@@ -31,7 +40,18 @@ def pinned(settings: Settings) -> dict[str, str]:
         "spark.sql.shuffle.partitions": partitions,
         "spark.sql.files.minPartitionNum": partitions,
         "spark.sql.session.timeZone": "UTC",
+        **_STORES[settings.state.query_backend],
     }
+
+
+def form_of(pinned: Mapping[str, str]) -> str:
+    """The form of a checkpoint that was made with these settings."""
+    return pinned.get(FORM, _STORES["rocksdb"][FORM])
+
+
+def backend_of(pinned: Mapping[str, str]) -> str:
+    """Where state is kept under these settings, in our words; those of earlier checkpoints do not say."""
+    return next((name for name, store in _STORES.items() if store[_STORE] == pinned.get(_STORE)), "rocksdb")
 
 
 def fingerprint(component: Component) -> str:

@@ -26,13 +26,17 @@ from whorl.query.failing import failed_text
 from whorl.query.fitting import Fitting, plain_maps
 from whorl.query.frames import CARRIED, EVENT, KEY, OFFSET, PARTITION, TOPIC
 from whorl.schema import Schema
+from whorl.state.codec import expiry
 from whorl.state.partition import LpState
+from whorl.state.timers import PREFIX as TIMERS
 from whorl.state.timers import Kind, Timer, kind_of, timer_of
 from whorl.state.times import UNKNOWN
 from whorl.state.values import GONE
 
 GROUP, NOW = "__whorl_group", "__whorl_now"
 """Of a row that comes: the key of state, and the time of the batch."""
+MAPS = ("entries", "timers")
+"""What Spark keeps for a key."""
 _INPUT = "input"
 _ALL = 1 << 62
 
@@ -68,8 +72,7 @@ class Processor(StatefulProcessor):  # type: ignore[misc]
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
-        self._values = handle.getMapState("entries", "entry binary", "value binary")
-        self._timers = handle.getMapState("timers", "entry binary", "value binary")
+        self._values, self._timers = (handle.getMapState(name, "entry binary", "value binary") for name in MAPS)
 
     @cached_property
     def _caller(self) -> KeyedCaller:
@@ -87,6 +90,15 @@ class Processor(StatefulProcessor):  # type: ignore[misc]
             return named
 
         return columns
+
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:
+        """One entry of what tasks have kept. Spark must be told of its timers, and of when it ends."""
+        work, entry, value = self._work, bytes(initialState["entry"]), bytes(initialState["value"])
+        KeyEntries(self._values, self._timers).write({entry: value}, META)
+        if entry.startswith(TIMERS):
+            self._set_timer(entry, self._handle.registerTimer)
+        elif work.clock and (ends := expiry(value)) is not None and ends[1] == (work.clock == "event"):
+            self._handle.registerTimer(ends[0])
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[SparkRow]:
         """In the order of their records, which the shuffle has lost."""
@@ -126,15 +138,19 @@ class Processor(StatefulProcessor):  # type: ignore[misc]
         if work.clock is None or not work.fires:
             lp.timers.restart()  # they would do nothing
         for entry, change in lp.timers.changes.items():
-            kind, time = kind_of(entry), timer_of(entry).time
-            if kind == work.clock:
-                # Spark calls when its time is behind that of the timer, tasks as soon as it is there.
-                (handle.deleteTimer if change is GONE else handle.registerTimer)(time - 1)
-            elif kind == "processing" or work.in_event_time:
-                raise RuntimeError(failed_text(work.id, "", _two_clocks(kind, work.clock)))
+            self._set_timer(entry, handle.deleteTimer if change is GONE else handle.registerTimer)
         ends = lp.last_end(work.clock == "event") if work.clock else None
         if ends is not None:
             handle.registerTimer(ends)
+
+    def _set_timer(self, entry: bytes, change: Callable[[int], None]) -> None:
+        work, kind = self._work, kind_of(entry)
+        if kind == work.clock:
+            change(
+                timer_of(entry).time - 1
+            )  # Spark calls when its time is behind that of the timer, tasks as soon as it is there
+        elif work.fires and (kind == "processing" or work.in_event_time):
+            raise RuntimeError(failed_text(work.id, "", _two_clocks(kind, work.clock)))
 
     def _row(self, made: Row) -> SparkRow:
         return SparkRow(**{name: made.get(name) for name in self._work.made.names})
@@ -183,7 +199,7 @@ class KeyedCaller(Caller):
     def _fire(self, timer: Timer) -> None:
         failed = self._whole(lambda: self._fired(timer))
         if failed is not None:
-            carried = carried_by(Metadata(TimerMessage(timer.key, timer.time), timer.key))
+            carried = carried_by(Metadata(TimerMessage.of(timer), timer.key))
             self._made.append(self.failure({**carried, KEY: timer.key}, failed))
 
     def _fired(self, timer: Timer) -> StepFailed | None:

@@ -14,10 +14,9 @@ from whorl.config.framework import named
 from whorl.jobs.address import clients_at
 from whorl.kafka.clients import KafkaClients
 from whorl.kafka.topics import Cluster
-from whorl.query.checkpoint import Checkpoint
-from whorl.query.kept import checkpoint_frame
 from whorl.reading.arrow import SCHEMA, batches
 from whorl.reading.latest import Wanted, latest
+from whorl.reading.queries import QueryReader
 from whorl.reading.reader import StateReader
 
 
@@ -28,14 +27,13 @@ def read_state(
 
     `pipeline` is its name or its file. The broker is the one given, else that of the settings, else this folder's own. Columns:
     operator, state, key (and key_bytes), map_key, value (JSON), expires, logical_partition, position (offset in the changelog).
-    Of what runs in a query, name the component, which is called after its first operator.
+    Of SQL that runs in a query, name the component, which is called after its first operator.
     """
     name, settings = named(str(pipeline), profile)
     clients = clients_at(broker, settings)
     reader = StateReader.on(Cluster(clients), name)
     if reader.stores.in_a_query(operator):
-        folder = Checkpoint(spark, settings.checkpoints, name, reader.stores.uid, operator)
-        return checkpoint_frame(spark, folder, operator)
+        return QueryReader(spark, reader.stores, settings.checkpoints).frame(operator)
     log = reader.changelog(operator)
     lps = spark.range(0, log.lps, 1, log.lps)
     read = partial(_read, clients, log.topic, Wanted(operator))

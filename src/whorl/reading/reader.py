@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from whorl.kafka.clients import Clients
 from whorl.kafka.topics import Cluster
@@ -19,6 +19,7 @@ class Kept:
     component: str
     operator: str
     topic: str
+    """Its changelog; of a query, the folder of its checkpoint."""
     lps: int
     states: dict[str, str] = field(default_factory=dict)
     """Name to kind: value, list or map."""
@@ -74,16 +75,22 @@ class StateReader:
         return None
 
     def _kept(self, log: Changelog) -> Iterator[Kept]:
-        kept: dict[str, Kept] = {}
-        for lp in range(log.lps):
-            keys: dict[str, set[bytes]] = {}
-            for entry in self._latest(log, lp, Wanted()).entries():
-                known = kept.setdefault(entry.operator, Kept(log.component, entry.operator, log.topic, log.lps))
-                known.add(entry)
-                keys.setdefault(entry.operator, set()).add(entry.key)
-            for operator, found in keys.items():
-                kept[operator].keys += len(found)
-        yield from kept.values()
+        lps = (self._latest(log, lp, Wanted()).entries() for lp in range(log.lps))
+        return overview_of(Kept(log.component, "", log.topic, log.lps), lps)
 
     def _latest(self, log: Changelog, lp: int, wanted: Wanted) -> Latest:
         return latest(self._clients, log.topic, lp, wanted, self._clock)
+
+
+def overview_of(place: Kept, parts: Iterable[Iterator[Entry]]) -> Iterator[Kept]:
+    """By operator. `place`: what is the same for all of them; `parts`: entries of one key are in one of these."""
+    kept: dict[str, Kept] = {}
+    for part in parts:
+        keys: dict[str, set[bytes]] = {}
+        for entry in part:
+            known = kept.setdefault(entry.operator, replace(place, operator=entry.operator, states={}))
+            known.add(entry)
+            keys.setdefault(entry.operator, set()).add(entry.key)
+        for operator, found in keys.items():
+            kept[operator].keys += len(found)
+    yield from kept.values()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from whorl.config.codes import suggest
 from whorl.errors import WorldError
@@ -43,9 +43,15 @@ class Stores:
     changelogs: tuple[Changelog, ...]
     queries: tuple[str, ...]
     """Components whose state Spark keeps."""
+    keyed: Mapping[str, str] = field(default_factory=dict)
+    """Operators with state by key in one of these, and in which."""
 
-    def in_a_query(self, component: str) -> bool:
-        return naming.slug(component) in self.queries
+    def in_a_query(self, operator: str) -> bool:
+        """Or a component."""
+        return naming.slug(operator) in self.queries or operator in self.keyed
+
+    def query_of(self, operator: str) -> str:
+        return self.keyed.get(operator, operator)
 
     def candidates(self, operator: str) -> tuple[Changelog, ...]:
         """Where an operator's state may be: components are named after their first operator, and may have more."""
@@ -59,7 +65,8 @@ def stores_of(clients: Clients, counts: Mapping[str, int], pipeline: str) -> Sto
     registration = registration_of(clients, counts, pipeline)
     ledgers = naming.ledgers(pipeline, registration.uid, counts)
     queries = (topic.removesuffix(".ledger").rpartition(f".{registration.uid}.")[2] for topic in ledgers)
-    return Stores(pipeline, registration.uid, tuple(_changelogs(registration, counts)), tuple(queries))
+    keyed = {operator: id for id, entry in registration.queries.items() for operator in entry.keyed}
+    return Stores(pipeline, registration.uid, tuple(_changelogs(registration, counts)), tuple(queries), keyed)
 
 
 def changelog_of(clients: Clients, stores: Stores, operator: str) -> Changelog:

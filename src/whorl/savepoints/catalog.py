@@ -52,7 +52,8 @@ class Catalog(Generic[P]):
 
     def find(self, savepoint: str) -> tuple[P, Manifest]:
         """By `PIPELINE/NAME`, or by its folder."""
-        for path in (savepoint, f"{self._root}/{savepoint}"):
+        pipeline, _, name = savepoint.rpartition("/")
+        for path in (savepoint, f"{self._root}/{naming.slug(pipeline)}/{name}"):
             folder = self._open(path)
             if (data := folder.read(MANIFEST)) is not None:
                 return folder, Manifest.decode(data, path)

@@ -26,9 +26,6 @@ def in_savepoint(
     which the saved records are written again."""
     _make_edges(cluster, manifest, replication)
     ends = cluster.latest((topic, p) for topic, edge in manifest.edges.items() for p in range(edge.partitions))
-    read_by_queries = [topic for saved in manifest.queries.values() for topic in saved.entry.edges]
-    counts = cluster.partition_counts()
-    ends |= cluster.latest((topic, p) for topic in read_by_queries for p in range(counts.get(topic, 0)))
 
     def component(id: str, saved: SavedComponent) -> FormerComponent:
         own = {lp: record.encode() for lp, record in saved.own.items()}
@@ -83,7 +80,7 @@ def in_this_life(session: SparkSession, cluster: Cluster, registration: Registra
 
     def query(id: str, entry: QueryEntry) -> FormerQuery:
         taken = Ledger(clients, naming.ledger_topic(name, uid, id), uid, id).take()
-        return FormerQuery(entry, Checkpoint(session, checkpoints, name, uid, id).folder, taken.records)
+        return FormerQuery(entry, Checkpoint.of(session, checkpoints, name, uid, id).folder, taken.records)
 
     return Former(
         registration,

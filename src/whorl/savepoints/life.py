@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import gcd
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 
@@ -55,6 +55,20 @@ class FormerQuery:
     """Its checkpoint."""
     ledger: Iterable[tuple[str, str]]
 
+    def into(self, checkpoint: Checkpoint, moved: Mapping[Place, int]) -> None:
+        self.folder.copy_to(checkpoint.folder)
+        checkpoint.move({place: at for place, at in moved.items() if place[0] in self.entry.edges})
+
+
+class AnyQuery(Protocol):
+    """What a query goes on from."""
+
+    @property
+    def entry(self) -> QueryEntry: ...
+    @property
+    def ledger(self) -> Iterable[tuple[str, str]]: ...
+    def into(self, checkpoint: Checkpoint, moved: Mapping[Place, int]) -> None: ...
+
 
 @dataclass(frozen=True)
 class Former:
@@ -63,7 +77,7 @@ class Former:
     told: Registration
     """What the register said of it."""
     components: Mapping[str, FormerComponent]
-    queries: Mapping[str, FormerQuery] = field(default_factory=dict)
+    queries: Mapping[str, AnyQuery] = field(default_factory=dict)
     moved: Mapping[Place, int] = field(default_factory=dict)
     """Where topics between components are read from now, if not as before."""
     append: Callable[[Transactions], None] = lambda transactions: None
@@ -116,13 +130,12 @@ class NewLife:
                 raise WorldError(what, hint=hint, code="verify")
         return found
 
-    def _copy(self, id: str, query: FormerQuery, moved: Mapping[Place, int], partitions: int | None) -> None:
-        checkpoint = Checkpoint(self._session, self._checkpoints, self._new.pipeline, self._new.uid, id)
-        query.folder.copy_to(checkpoint.folder)
+    def _copy(self, id: str, query: AnyQuery, moved: Mapping[Place, int], partitions: int | None) -> None:
+        checkpoint = Checkpoint.of(self._session, self._checkpoints, self._new.pipeline, self._new.uid, id)
+        query.into(checkpoint, moved)
         manifest = checkpoint.manifest()
         assert manifest is not None
         checkpoint.write(replace(manifest, uid=self._new.uid))
-        checkpoint.move({place: at for place, at in moved.items() if place[0] in query.entry.edges})
         if partitions is not None:
             repartition(self._session, checkpoint, id, partitions)
         topic = naming.ledger_topic(self._new.pipeline, self._new.uid, id)

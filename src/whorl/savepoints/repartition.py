@@ -13,7 +13,8 @@ from pyspark.sql.functions import count, lit, sum, xxhash64
 
 from whorl.errors import WorldError
 from whorl.query.checkpoint import Checkpoint
-from whorl.query.kept import checkpoint_frame
+from whorl.query.kept import all_rows
+from whorl.query.pins import backend_of
 from whorl.savepoints.manifest import Tally
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
@@ -30,6 +31,11 @@ def partitions_of(checkpoint: Checkpoint) -> int:
 
 def repartition(session: SparkSession, checkpoint: Checkpoint, component: str, partitions: int) -> None:
     """Raises where what the query keeps is not the same afterwards."""
+    manifest = checkpoint.manifest()
+    assert manifest is not None
+    if backend_of(manifest.settings) != "rocksdb":
+        what = f"Spark cannot repartition the state of '{component}': it does so in RocksDB alone"
+        raise WorldError(what, hint="nothing was changed; see 'state.query_backend'", code="rescale")
     before = _tally(session, checkpoint, component)
     try:
         session._streamingCheckpointManager.repartition(checkpoint.path, partitions)
@@ -42,13 +48,11 @@ def repartition(session: SparkSession, checkpoint: Checkpoint, component: str, p
     if before != after:
         what = f"state of '{component}' was {before.entries} rows and came to {after.entries}, or to others"
         raise WorldError(what, hint="nothing was changed", code="verify")
-    manifest = checkpoint.manifest()
-    assert manifest is not None
     checkpoint.write(replace(manifest, settings={**manifest.settings, _PARTITIONS: str(partitions)}))
 
 
 def _tally(session: SparkSession, checkpoint: Checkpoint, component: str) -> Tally:
     each = xxhash64("key", "value").cast("decimal(38,0)")
-    state = checkpoint_frame(session, checkpoint, component)
+    state = all_rows(session, checkpoint, component)
     row: Any = state.agg(count(lit(1)).alias("entries"), sum(each).alias("sum")).first()
     return Tally(row.entries, str(row.sum or 0))

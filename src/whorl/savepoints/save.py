@@ -7,7 +7,7 @@ queries are copied; the manifest comes last.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -24,6 +24,7 @@ from whorl.savepoints.frames import places, records_from, state_of, tally
 from whorl.savepoints.manifest import MANIFEST, Manifest, SavedComponent, SavedEdge, SavedQuery
 from whorl.spark.folder import Folder
 from whorl.tasks.changelog import read_lps
+from whorl.tasks.layout import Place
 from whorl.tasks.register import ComponentEntry, QueryEntry, Registration
 
 
@@ -42,7 +43,7 @@ class Save:
         folder = catalog.new(registration.pipeline, name)
         components = {id: self._component(folder, id, entry) for id, entry in registration.components.items()}
         queries = {id: self._query(folder, id, entry) for id, entry in registration.queries.items()}
-        edges = dict(self._edges(folder, components))
+        edges = {topic: self._edge(folder, topic, positions) for topic, positions in self._unread(components)}
         manifest = Manifest(
             name=name,
             pipeline=registration.pipeline,
@@ -68,17 +69,24 @@ class Save:
         state_of(self._session, self._clients, topic, lps).write.parquet(path)
         return SavedComponent(entry, own, tally(self._session.read.parquet(path)))
 
-    def _edges(self, folder: Folder, components: dict[str, SavedComponent]) -> Iterator[tuple[str, SavedEdge]]:
+    def _unread(self, components: Mapping[str, SavedComponent]) -> Iterator[tuple[str, Mapping[Place, int]]]:
+        """Topics between components, and how far who reads them has come."""
         for saved in components.values():
-            for topic in saved.entry.edges:
-                starts = places(topic, saved.positions)
-                path = edge_path(folder, topic)
-                records_from(self._session, self._clients, topic, starts).write.parquet(path)
-                yield topic, SavedEdge(len(starts), self._session.read.parquet(path).count())
+            yield from ((topic, saved.positions) for topic in saved.entry.edges)
+        for id, entry in self._registration.queries.items():
+            yield from ((topic, self._checkpoint(id).read_up_to(entry.edges)) for topic in entry.edges)
+
+    def _edge(self, folder: Folder, topic: str, positions: Mapping[Place, int]) -> SavedEdge:
+        starts, path = places(topic, positions), edge_path(folder, topic)
+        records_from(self._session, self._clients, topic, starts).write.parquet(path)
+        return SavedEdge(len(starts), self._session.read.parquet(path).count())
+
+    def _checkpoint(self, id: str) -> Checkpoint:
+        registration = self._registration
+        return Checkpoint.of(self._session, self._checkpoints, registration.pipeline, registration.uid, id)
 
     def _query(self, folder: Folder, id: str, entry: QueryEntry) -> SavedQuery:
-        registration = self._registration
-        checkpoint = Checkpoint(self._session, self._checkpoints, registration.pipeline, registration.uid, id)
+        registration, checkpoint = self._registration, self._checkpoint(id)
         self._at_rest(id, checkpoint, entry)
         checkpoint.folder.copy_to(Folder(self._session, query_path(folder, id), "savepoints"))
         topic = naming.ledger_topic(registration.pipeline, registration.uid, id)
@@ -86,18 +94,12 @@ class Save:
         return SavedQuery(entry, taken.records)
 
     def _at_rest(self, id: str, checkpoint: Checkpoint, entry: QueryEntry) -> None:
-        """Nothing half done, and nothing unread between it and other components."""
-        hint = (
-            "start the pipeline, and take the savepoint while it runs; or let it end with 'whorl run --until-caught-up'"
-        )
-        progress = checkpoint.progress()
-        if progress.in_doubt is not None:
-            raise WorldError(f"batch {progress.in_doubt} of query '{id}' is half done", hint=hint, code="savepoint")
-        read = checkpoint.read_up_to(entry.edges)
-        for topic in entry.edges:
-            ends = self._cluster.latest((topic, p) for p in range(self._cluster.partition_counts()[topic]))
-            if any(read.get(place, 0) < end for place, end in ends.items()):
-                raise WorldError(f"query '{id}' has not read all of '{topic}' yet", hint=hint, code="savepoint")
+        """A batch that is half done will be done again, from the same records: those of other components have other places then."""
+        batch = checkpoint.progress().in_doubt
+        if batch is not None and entry.edges:
+            what = f"batch {batch} of query '{id}', which reads '{entry.edges[0]}', is half done"
+            hint = "start the pipeline, and take the savepoint while it runs; or let it end with 'whorl run --until-caught-up'"
+            raise WorldError(what, hint=hint, code="savepoint")
 
 
 def state_path(folder: Folder, component: str) -> str:

@@ -21,6 +21,7 @@ from whorl.kafka.clients import Clients
 from whorl.kafka.reading import read_to_end
 from whorl.kafka.transactions import Aborted, Transactions
 from whorl.plan import naming
+from whorl.plan.plan import Component, Plan
 from whorl.tasks.assignment import Assignment
 from whorl.tasks.layout import Layout
 
@@ -84,6 +85,12 @@ class QueryEntry:
 
     edges: tuple[str, ...] = ()
     group: str = ""
+    keyed: tuple[str, ...] = ()
+    """Its operators with state by key."""
+
+    @classmethod
+    def of(cls, plan: Plan, component: Component) -> QueryEntry:
+        return cls(plan.edges_into(component), component.group, component.keyed)
 
 
 @dataclass(frozen=True)
@@ -143,7 +150,7 @@ def component_entry(fields: Mapping[str, Any]) -> ComponentEntry:
 
 
 def query_entry(fields: Mapping[str, Any]) -> QueryEntry:
-    return QueryEntry(tuple(fields["edges"]), fields["group"])
+    return QueryEntry(tuple(fields["edges"]), fields["group"], tuple(fields.get("keyed", ())))
 
 
 def read_registration(clients: Clients, pipeline: str) -> Registration | None:

@@ -259,7 +259,7 @@ class Run:
                     raise StepFailed(timer.operator, self._no_answer())
                 fire(timer)
             except StepFailed as failed:
-                letter = self._failures.of_timer(self._figures.current, failed)
+                letter = self._failures.of_timer(TimerMessage.of(timer), failed)
                 self._work.journal += [letter] if letter else []
         self._figures.current = None
         self._outlet.produce(self._work.take())
