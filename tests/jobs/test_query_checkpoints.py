@@ -6,10 +6,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from running import CLEAN, Feed, Running, count_committed, judge
 
 from whorl.broker import Broker
 
+pytestmark = pytest.mark.long
 Start = Callable[..., Running]
 Query = tuple[Path, str, str]
 
