@@ -42,6 +42,8 @@ class Figures:
     commit_seconds: float = 0.0
     restarts: int = 0
     lag: int = 0
+    timers: int = 0
+    """Logical partitions in which one is set that goes off by the clock."""
     committed: dict[Place, int] = field(default_factory=dict)
     readings: dict[str, Reading] = field(default_factory=dict)
     """What is read, or was, before the first record: state, tables."""
@@ -63,6 +65,7 @@ class Figures:
             "commit_seconds",
             "restarts",
             "lag",
+            "timers",
         )
         positions: dict[str, dict[str, int]] = {}
         for (topic, partition), offset in list(self.committed.items()):

@@ -64,6 +64,11 @@ class States:
     def __iter__(self) -> Iterator[LpState]:
         return iter(self._of.values())
 
+    @property
+    def waiting_for_time(self) -> int:
+        """Logical partitions in which a timer is set that goes off by the clock."""
+        return sum(state.timers.next("processing") is not None for state in self)
+
     # -- 3 restore --------------------------------------------------------------------------------------------------------------------
 
     def restore(self, begin: Callable[[Mapping[int, int]], Reading]) -> dict[Place, int]:

@@ -137,6 +137,7 @@ class Task:
             stored = read_positions(self.clients, assignment.changelog, assignment.layout.lps_of(self.number))
         else:
             stored = states.restore(partial(self.begin_reading, STATE))
+            self.figures.timers = states.waiting_for_time
         positions = {place: stored[place] for place in assignment.layout.places_of(self.number, assignment.read)}
         self.figures.committed = dict(positions)
         return positions
@@ -491,5 +492,7 @@ class Run:
         figures.written += self._work.taken()
         figures.commits += 1
         figures.commit_seconds += self._clock() - started
+        if self._states is not None:
+            figures.timers = self._states.waiting_for_time
         self._moved.clear()
         self._commit_at, self._uncommitted = _NEVER, 0
