@@ -24,7 +24,8 @@ from whorl.graph.hosts import host_findings
 from whorl.graph.loops import loop_findings
 from whorl.graph.user_code import user_modules
 from whorl.graph.wiring import wire
-from whorl.operators.operator import LOOP, OperatorType
+from whorl.operators.operator import OperatorType
+from whorl.operators.record import LOOP
 from whorl.operators.registry import OPERATORS
 
 Ends = TypeVar("Ends", SourceOptions, SinkOptions)
@@ -33,11 +34,11 @@ Ends = TypeVar("Ends", SourceOptions, SinkOptions)
 def build(loaded: Loaded) -> tuple[StreamGraph, list[Finding]]:
     edges, findings = wire(loaded)
     nodes: dict[str, Node] = {}
-    for node, wrong in _nodes(loaded):
-        findings += wrong
-        if node is not None:
-            nodes.setdefault(node.id, node)
     with user_modules(loaded.spec.file):
+        for node, wrong in _nodes(loaded):
+            findings += wrong
+            if node is not None:
+                nodes.setdefault(node.id, node)
         edges += [
             _to_itself(node) for node in nodes.values() if isinstance(node.what, OperatorType) and node.what.loops
         ]

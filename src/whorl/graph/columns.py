@@ -19,7 +19,8 @@ from whorl.graph.graph import Edge, Node, StreamGraph, is_table, together
 from whorl.graph.times import edge_watermark
 from whorl.operators.expressions import compile_expression
 from whorl.operators.loading import load
-from whorl.operators.operator import LOOP, OperatorType, Upstream
+from whorl.operators.operator import OperatorType, Upstream
+from whorl.operators.record import LOOP
 from whorl.operators.sql.replay import replays
 from whorl.operators.sql.tree import looks_at_one_row
 from whorl.schema import UNKNOWN, Schema

@@ -13,7 +13,8 @@ from typing import Literal
 
 from whorl.config.spec import KafkaSource, Loop, SinkOptions, SourceOptions
 from whorl.errors import Location
-from whorl.operators.operator import LOOP, ErrorPolicy, OperatorType
+from whorl.operators.operator import ErrorPolicy, OperatorType
+from whorl.operators.record import LOOP
 from whorl.schema import UNKNOWN, Schema
 
 

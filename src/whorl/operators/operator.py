@@ -20,9 +20,6 @@ from whorl.operators.native import Native
 from whorl.schema import Schema
 from whorl.units import Duration
 
-LOOP = "loop"
-"""The output by which an operator that loops by itself sends to itself."""
-
 
 class Shape(Enum):
     """How a step is called, and so how the host wires it."""

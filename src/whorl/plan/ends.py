@@ -9,7 +9,8 @@ from whorl.config.spec import FileSink, KafkaSink, KafkaSource, SinkOptions, Sou
 from whorl.formats import FormatOptions, parse_format
 from whorl.graph.graph import Edge, Node, StreamGraph, keyed_by
 from whorl.graph.times import edge_watermark, own_watermark
-from whorl.operators.operator import LOOP, OperatorType
+from whorl.operators.operator import OperatorType
+from whorl.operators.record import LOOP
 from whorl.plan import naming
 from whorl.plan.plan import Host, Input, Output, OutputKind, Rounds
 from whorl.schema import BYTES, TEXT, Schema
@@ -30,8 +31,8 @@ def source_input(node: Node, timed: bool) -> Input:
 def edge_input(graph: StreamGraph, edge: Edge, topic: str, format: FormatOptions, timed: bool) -> Input:
     source, target = graph.nodes[edge.source], graph.nodes[edge.target]
     watermark = edge_watermark(graph, edge) if timed and not edge.feedback else None
-    schema, back = _schema(source, edge), edge.feedback
-    return Input(topic, None, topic, format, schema, target.on_error, watermark=watermark, feedback=back)
+    loop = {"feedback": edge.feedback, "goes_round": graph.in_loop(edge.source, edge.target)}
+    return Input(topic, None, topic, format, _schema(source, edge), target.on_error, watermark=watermark, **loop)
 
 
 def edge_output(graph: StreamGraph, edge: Edge, topic: str, format: FormatOptions, keyed: bool) -> Output:
@@ -40,7 +41,8 @@ def edge_output(graph: StreamGraph, edge: Edge, topic: str, format: FormatOption
     key = keyed_by(target) if edge.feedback or is_sorted_before(target) else None
     sorted_ = edge.feedback or key is not None
     rounds: Rounds = "next" if edge.feedback else "same" if graph.in_loop(edge.source, edge.target) else "none"
-    rest = {"keyed": keyed or sorted_, "sorted": sorted_, "rounds": rounds}
+    combine = target.loop.combine if edge.feedback else ()
+    rest = {"keyed": keyed or sorted_, "sorted": sorted_, "rounds": rounds, "combine": combine}
     return Output(topic, OutputKind.EDGE, topic, format, schema, key or (), **rest)  # type: ignore[arg-type]
 
 

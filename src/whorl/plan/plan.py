@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Literal
 
 from whorl.config.settings import Settings
-from whorl.config.spec import FileSource, KafkaSource, SinkOptions, SourceOptions, Watermark
+from whorl.config.spec import Combine, FileSource, KafkaSource, SinkOptions, SourceOptions, Watermark
 from whorl.formats import FormatOptions
 from whorl.graph.graph import Node, StreamGraph, keyed_by
 from whorl.operators.native import ROW_BY_ROW, Keyed, Native, Query, Unique
@@ -73,6 +73,8 @@ class Input:
     """Where the component goes by event time: how late rows may be."""
     feedback: bool = False
     """What comes back in a loop: it has one partition for each logical partition, and does not count for their number."""
+    goes_round: bool = False
+    """Its records are in a loop: those of a feedback edge, and of all other edges of the loop."""
 
     @property
     def is_table(self) -> bool:
@@ -102,6 +104,8 @@ class Output:
     whatever way it came."""
     headers: bool = True
     rounds: Rounds = "none"
+    combine: tuple[tuple[str, Combine], ...] = ()
+    """Of what leads back: the columns by which records of one key are merged."""
     sink: SinkOptions | None = None
     """Where more is to be known than the topic: the options of a file sink."""
 

@@ -42,6 +42,12 @@ class Figures:
     commit_seconds: float = 0.0
     restarts: int = 0
     lag: int = 0
+    round: int = 0
+    """Of a loop: the highest of any record so far."""
+    messages: int = 0
+    """Of a loop: records that have gone round."""
+    active: int = 0
+    """Of a loop: keys to which anything came round in the last transaction."""
     timers: int = 0
     """Logical partitions in which one is set that goes off by the clock."""
     committed: dict[Place, int] = field(default_factory=dict)
@@ -65,6 +71,9 @@ class Figures:
             "commit_seconds",
             "restarts",
             "lag",
+            "round",
+            "messages",
+            "active",
             "timers",
         )
         positions: dict[str, dict[str, int]] = {}

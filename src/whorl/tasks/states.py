@@ -91,7 +91,8 @@ class States:
     def _open(self, lp: int) -> LpState:
         assignment = self._assignment
         timed = [input.id for input in assignment.component.inputs if input.watermark]
-        return LpState(self._backend(lp), meta_of(assignment), timed, self._room, self._now, assignment.layout.lps)
+        backend, lps = self._backend(lp), assignment.layout.lps
+        return LpState(backend, meta_of(assignment), timed, self._room, self._now, lps, lp)
 
     def _backend(self, lp: int) -> Backend:
         if self._assignment.settings.state.backend == "memory":
