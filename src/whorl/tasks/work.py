@@ -48,6 +48,8 @@ class Work:
         self.fire = self._chain.fire
         self.flush = self._chain.flush
         self.run_programs = self._chain.run_programs
+        self.end_superstep = self._chain.end_superstep
+        self.keyed = self._chain.keyed
         self.has_programs = bool(self._chain.programs)
         self.combiners = combiners(component, self._chain.keyed)
         self.open = self._chain.open
