@@ -21,6 +21,8 @@ from whorl.testing.ground import Ground
 from whorl.testing.memory import Faults, MemoryBroker, MemoryClients
 
 _LONGEST = 3600.0
+_PATIENCE = 0.25
+"""More than a commit takes to become due."""
 
 
 class Process:
@@ -107,7 +109,7 @@ class _Patience:
     def __call__(self, commits: int) -> bool:
         if commits != self._commits:
             self._commits, self._since = commits, self._clock()
-        return self._clock() - self._since > 1.0
+        return self._clock() - self._since > _PATIENCE
 
 
 @contextmanager
