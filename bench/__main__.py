@@ -9,13 +9,13 @@ from types import FrameType
 
 from confluent_kafka import KafkaException
 
-from bench import count, exactly_once, forward, keys, memory, query, recovery, rescale, start
+from bench import components, count, exactly_once, forward, keys, memory, query, recovery, recursion, rescale, start
 from bench.failures import BenchFailed
 from whorl.errors import WhorlError
 
 BENCHMARKS = {
     "forward": forward, "count": count, "query": query, "exactly_once": exactly_once, "recovery": recovery, "keys": keys,
-    "rescale": rescale, "memory": memory, "start": start,
+    "rescale": rescale, "memory": memory, "start": start, "components": components, "recursion": recursion,
 }  # fmt: skip
 
 

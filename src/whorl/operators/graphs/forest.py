@@ -51,8 +51,9 @@ class Said:
 class Forest:
     """The share of one owner."""
 
-    def __init__(self, here: int, owners: OwnersOf) -> None:
-        self._here, self._owners = here, owners
+    def __init__(self, here: int, owners: OwnersOf, others: int = 0) -> None:
+        """`others`: a bit for each owner but this one."""
+        self._here, self._owners, self._others = here, owners, others
         self.labels: dict[Vertex, Vertex] = {}
         """Of the vertices owned."""
         self.members: dict[Vertex, list[Vertex]] = {}
@@ -61,13 +62,13 @@ class Forest:
         """By label that is owned: a bit for each other owner who holds it."""
         self.relabelled: dict[Vertex, Vertex] = {}
         """Vertices that have another label since this was last emptied, with it."""
-        self.reheld: set[Vertex] = set()
-        """Labels whose holders are others since this was last emptied."""
         self._out: dict[int, Said] = {}
 
     def add(self, vertex: Vertex, label: Vertex) -> None:
-        """As it was kept."""
+        """As it was kept. Who held a label is not kept, so all who might are told once, when it is none any more."""
         self.labels[vertex] = label
+        if vertex == label:
+            self.holders[label] = self._others
         self.members.setdefault(label, []).append(vertex)
 
     def step(self, heard: Heard) -> dict[int, Said]:
@@ -137,8 +138,6 @@ class Forest:
     def _tell(self, label: Vertex, top: Vertex) -> None:
         """All who hold a label of ours that it is none any more."""
         holders, who = self.holders.pop(label, 0), 0
-        if holders:
-            self.reheld.add(label)
         while holders:
             if holders & 1:
                 self._said(who).told += (top, label)
@@ -175,7 +174,6 @@ class Forest:
             label = labels[vertex]
             if label == vertex:
                 holders[vertex] = holders.get(vertex, 0) | bit
-                self.reheld.add(vertex)
             else:
                 self._said(who).told += (label, vertex)
 

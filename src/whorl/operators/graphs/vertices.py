@@ -113,8 +113,6 @@ class Share:
 class VertexProgram(PartitionProgram):
     """Base of programs by vertex. Its options are given to the class: `args: {source: from, target: to, weight: km}`."""
 
-    vertices: ClassVar[type] = str
-    """What a vertex is named by: `str`, or `int` where the columns hold whole numbers."""
     kept: ClassVar[str] = "value"
     """The name of the state that holds `vertex.value`."""
     value = ValueState(object)
@@ -122,10 +120,16 @@ class VertexProgram(PartitionProgram):
     memo = MapState(object, object)
 
     def __init__(
-        self, source: str = "src", target: str = "dst", weight: str | None = None, directed: bool = True
+        self,
+        source: str = "src",
+        target: str = "dst",
+        weight: str | None = None,
+        directed: bool = True,
+        vertices: type = str,
     ) -> None:
-        self._key, self._directed = key_maker(self.vertices), directed
-        self._edge = Edges(source, target, weight, self.vertices).weighted
+        """`vertices`: what they are named by, `str`, or `int` where the columns hold whole numbers."""
+        self._kind, self._key, self._directed = vertices, key_maker(vertices), directed
+        self._edge = Edges(source, target, weight, vertices).weighted
 
     def compute(self, vertex: Vertex, messages: list[Any], context: Any) -> None:
         """What a vertex does with what it was sent, and with the edges it has got."""
@@ -143,7 +147,7 @@ class VertexProgram(PartitionProgram):
     # -- as the engine calls it -------------------------------------------------------------------------------------------------------
 
     def restore(self, context: Any) -> None:
-        share = Share(type(self).combine, Owners(self.vertices, context))
+        share = Share(type(self).combine, Owners(self._kind, context))
         for key, value in self._values().items():
             share.vertex(self._id(key)).value = value
         for key, neighbour, weight in self.edges.view().items():
@@ -266,7 +270,7 @@ class VertexProgram(PartitionProgram):
         return getattr(self, self.kept).view()
 
     def _id(self, key: bytes) -> Id:
-        return self.vertices(key.decode())
+        return self._kind(key.decode())
 
 
 def _facts(outbox: dict[int, dict[str, list[Any]]], owner: int) -> dict[str, list[Any]]:
