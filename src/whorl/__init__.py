@@ -33,6 +33,7 @@ from whorl.errors import (
     WorldError,
 )
 from whorl.operators.keyed import BatchOperator, Context, KeyedOperator
+from whorl.operators.program import PartitionProgram
 from whorl.operators.record import Metadata, Record, Row
 from whorl.state.states import ListState, MapState, ValueState
 
@@ -46,6 +47,7 @@ __all__ = [
     "MapState",
     "Metadata",
     "OperatorFailed",
+    "PartitionProgram",
     "PipelineError",
     "Record",
     "Retry",

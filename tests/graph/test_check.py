@@ -119,18 +119,19 @@ CASES = {
     "duplicate id": (operators("{id: a, type: forward}", "{id: a, type: forward}"), ["5:3 duplicate-id"]),
     "id of a source": (operators("{id: s, type: forward, from: s}"), ["4:3 duplicate-id"]),
     "cycle": (
-        operators("{id: a, type: forward, from: [s, c]}", "{id: b, type: forward}", "{id: c, type: forward}"),
-        ["4:36 cycle"],
+        operators("{id: a, type: forward, from: s}", "{id: b, type: forward, from: a}", "{id: c, type: forward, from: b, to: [a, o]}"),
+        ["6:40 cycle"],
     ),
-    "cycle of one": (operators("{id: a, type: forward, from: [s, a]}"), ["4:36 cycle"]),
-    "cycle without a source": (
+    "cycle of one": (operators("{id: a, type: forward, from: s, to: [a, o]}"), ["4:40 cycle"]),
+    "loop without a source": (
         operators("{id: a, type: forward, from: b}", "{id: b, type: forward, from: a}", "{id: c, type: forward, from: s}"),
-        ["4:32 cycle"],
+        ["4:3 no-source"],
     ),
-    "feedback": (
-        operators("{id: a, type: forward, from: [s, {id: b, feedback: true}]}", "{id: b, type: forward}"),
-        ["4:41 not-yet"],
+    "feedback that leads on": (
+        operators("{id: a, type: forward}", "{id: b, type: forward, from: {id: a, feedback: true}}"),
+        ["5:3 no-source", "5:32 loop"],
     ),
+    "a word about no loop": (operators("{id: a, type: forward, max_rounds: 3}"), ["4:38 loop"]),
     "no source": ("operators:\n- {id: a, type: forward}\n" + TAIL, ["2:3 no-source"]),
     "sink without a source": (TAIL, ["2:3 no-source"]),
     "nothing at all": ("name: x\n", ["1:1 missing-key", "1:1 missing-key"]),
@@ -316,7 +317,9 @@ def test_an_operator_of_another_version_is_told_the_known_types(write):
 
 
 def test_a_cycle_names_its_way(write):
-    write(p=operators("{id: a, type: forward, from: [s, c]}", "{id: b, type: forward}", "{id: c, type: forward}"))
+    write(
+        p=operators("{id: a, type: forward, from: s}", "{id: b, type: forward}", "{id: c, type: forward, to: [a, o]}")
+    )
     (finding,) = check(load("p.yaml"))
     assert finding.message == "edges form a cycle: a -> b -> c -> a"
 

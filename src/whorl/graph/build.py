@@ -19,11 +19,13 @@ from whorl.config.validation import validate
 from whorl.errors import Finding, PipelineError
 from whorl.formats.options import AvroFormat
 from whorl.graph.columns import Columns
-from whorl.graph.graph import Kind, Node, StreamGraph
+from whorl.graph.graph import Edge, Kind, Node, StreamGraph
 from whorl.graph.hosts import host_findings
+from whorl.graph.loops import loop_findings
 from whorl.graph.user_code import user_modules
 from whorl.graph.wiring import wire
 from whorl.operators.operator import OperatorType
+from whorl.operators.record import LOOP
 from whorl.operators.registry import OPERATORS
 
 Ends = TypeVar("Ends", SourceOptions, SinkOptions)
@@ -32,16 +34,25 @@ Ends = TypeVar("Ends", SourceOptions, SinkOptions)
 def build(loaded: Loaded) -> tuple[StreamGraph, list[Finding]]:
     edges, findings = wire(loaded)
     nodes: dict[str, Node] = {}
-    for node, wrong in _nodes(loaded):
-        findings += wrong
-        if node is not None:
-            nodes.setdefault(node.id, node)
     with user_modules(loaded.spec.file):
+        for node, wrong in _nodes(loaded):
+            findings += wrong
+            if node is not None:
+                nodes.setdefault(node.id, node)
+        edges += [
+            _to_itself(node) for node in nodes.values() if isinstance(node.what, OperatorType) and node.what.loops
+        ]
         columns = Columns(loaded, nodes, edges)
         followed = columns.follow()
     whole = tuple(edge for edge in edges if edge.source in nodes and edge.target in nodes)
     graph = StreamGraph(loaded.spec.name, followed, whole)
-    return graph, [*findings, *columns.findings, *host_findings(loaded, graph, frozenset(columns.blamed))]
+    blamed = frozenset(columns.blamed)
+    findings += [*columns.findings, *host_findings(loaded, graph, blamed), *loop_findings(loaded, graph)]
+    return graph, findings
+
+
+def _to_itself(node: Node) -> Edge:
+    return Edge(node.id, node.id, LOOP, feedback=True, at=node.at)
 
 
 def _nodes(loaded: Loaded) -> Iterator[tuple[Node | None, list[Finding]]]:
@@ -69,7 +80,7 @@ def _self_contained(options: Ends, folder: Path) -> Ends:
 
 
 def _operator_node(spec: OperatorSpec, typed: OperatorType) -> Node:
-    own = (spec.on_error, spec.isolate, spec.host, spec.publish or "")
+    own = (spec.on_error, spec.isolate, spec.host, spec.publish or "", spec.loop)
     return Node(spec.id, Kind.OPERATOR, spec.type, typed, *own, at=spec.at)
 
 

@@ -20,6 +20,7 @@ from whorl.graph.times import edge_watermark
 from whorl.operators.expressions import compile_expression
 from whorl.operators.loading import load
 from whorl.operators.operator import OperatorType, Upstream
+from whorl.operators.record import LOOP
 from whorl.operators.sql.replay import replays
 from whorl.operators.sql.tree import looks_at_one_row
 from whorl.schema import UNKNOWN, Schema
@@ -53,14 +54,16 @@ class Columns:
         for id in StreamGraph("", self.nodes, whole).order:
             node = self.nodes[id]
             self._named_outputs(node)
-            followed[id] = self._through(node, self._upstreams(id, followed))
+            followed[id] = self._through(node, *self._upstreams(id, followed))
         return {id: followed[id] for id in self.nodes}
 
-    def _upstreams(self, id: str, followed: Mapping[str, Node]) -> list[Upstream]:
+    def _upstreams(self, id: str, followed: Mapping[str, Node]) -> tuple[list[Upstream], list[Upstream]]:
+        """What a node reads, and those of it that come from outside its loops."""
         before = StreamGraph(
             "", followed, tuple(e for e in self.edges if e.source in followed and e.target in followed)
         )
-        return [self._upstream(edge, before) for edge in self.edges if edge.target == id]
+        into = [(edge, self._upstream(edge, before)) for edge in self.edges if edge.target == id]
+        return [each for _, each in into], [each for edge, each in into if not edge.feedback]
 
     def _upstream(self, edge: Edge, before: StreamGraph) -> Upstream:
         source = before.nodes.get(edge.source)
@@ -69,10 +72,10 @@ class Columns:
         mark = edge_watermark(before, edge)
         return Upstream(edge.table, source.schema, is_table(source), mark.column if mark else "")
 
-    def _through(self, node: Node, upstreams: Sequence[Upstream]) -> Node:
+    def _through(self, node: Node, upstreams: Sequence[Upstream], outside: Sequence[Upstream]) -> Node:
         if isinstance(node.what, SourceOptions):
             return replace(node, schema=self._source(node, node.what))
-        entering = together(upstream.schema for upstream in upstreams if not upstream.is_table)
+        entering = together(upstream.schema for upstream in outside if not upstream.is_table)
         if isinstance(node.what, SinkOptions):
             self._sink(node, node.what, entering)
             return replace(node, schema=entering)
@@ -191,7 +194,7 @@ class Columns:
     def _named_outputs(self, node: Node) -> None:
         outputs = node.what.outputs() if isinstance(node.what, OperatorType) else ()
         for edge in self.edges:
-            if edge.source != node.id or edge.output in (outputs or ("",)):
+            if edge.source != node.id or edge.output in (outputs or ("",)) or _own_loop(node, edge):
                 continue
             if edge.output:
                 message = f"'{node.id}' has no output '{edge.output}'"
@@ -233,6 +236,10 @@ class Columns:
     def _found(self, code: str, node: Node, message: str, hint: str, at: Location | None) -> None:
         self.blamed.add(node.id)
         self.findings.append(Finding(code, f"{node.kind.value} '{node.id}': {message}", hint, at))
+
+
+def _own_loop(node: Node, edge: Edge) -> bool:
+    return isinstance(node.what, OperatorType) and node.what.loops and edge.output == LOOP
 
 
 def offset_of(sql: str, message: str) -> int:

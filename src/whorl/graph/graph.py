@@ -11,9 +11,10 @@ from enum import Enum
 from functools import cached_property
 from typing import Literal
 
-from whorl.config.spec import KafkaSource, SinkOptions, SourceOptions
+from whorl.config.spec import KafkaSource, Loop, SinkOptions, SourceOptions
 from whorl.errors import Location
 from whorl.operators.operator import ErrorPolicy, OperatorType
+from whorl.operators.record import LOOP
 from whorl.schema import UNKNOWN, Schema
 
 
@@ -37,6 +38,8 @@ class Node:
     """The host that the pipeline asks for, if any."""
     publish: str = ""
     """The topic that shows what it keeps, if any."""
+    loop: Loop = field(default_factory=Loop)
+    """What it says of the feedback that it reads."""
     not_in_tasks: str = ""
     """Why it can run in a query alone, such as an expression outside the subset that tasks compile."""
     schema: Schema | None = None
@@ -80,9 +83,23 @@ class StreamGraph:
         """The edges along which rows come; what is left are tables, whose rows stay where they are."""
         return [edge for edge in self.into(node) if not is_table(self.nodes[edge.source])]
 
+    def in_loop(self, one: str, other: str) -> bool:
+        """Whether one leads to the other and back."""
+        return other in self._behind[one] and one in self._behind[other]
+
+    @cached_property
+    def _behind(self) -> dict[str, frozenset[str]]:
+        """What each node leads to, over any number of edges."""
+        return {id: frozenset(reachable(self.edges, id)) for id in self.nodes}
+
     def entering(self, node: str) -> Schema | None:
         """The columns of the rows that enter it; None where not known."""
-        return together(self.nodes[edge.source].schema for edge in self.streams_into(node))
+        return together(self.schemas_into(node))
+
+    def schemas_into(self, node: str) -> list[Schema | None]:
+        """Of each edge along which rows come; what an operator sends to itself it alone knows."""
+        into = (edge for edge in self.streams_into(node) if not (edge.source == node and edge.output == LOOP))
+        return [self.nodes[edge.source].schema for edge in into]
 
     @cached_property
     def order(self) -> tuple[str, ...]:
@@ -97,6 +114,17 @@ class StreamGraph:
                     if not edge.feedback and edge.target in waiting:
                         waiting[edge.target] -= 1
         return (*order, *waiting)
+
+
+def reachable(edges: Iterable[Edge], start: str) -> set[str]:
+    """What one comes to from here, over at least one edge."""
+    listed, seen, ahead = list(edges), set[str](), [start]
+    while ahead:
+        id = ahead.pop()
+        new = {edge.target for edge in listed if edge.source == id} - seen
+        seen |= new
+        ahead += new
+    return seen
 
 
 def is_table(node: Node) -> bool:

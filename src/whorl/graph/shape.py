@@ -26,10 +26,9 @@ def shape(loaded: Loaded, edges: Sequence[Edge], dangling: Sequence[Finding]) ->
         edge for edge in edges if not edge.feedback and (edge.source != edge.target or ids.count(edge.source) == 1)
     ]
     cycles = list(cycles_in(certain, ids))
-    yield from (_not_yet(edge) for edge in edges if edge.feedback)
     yield from (_cycle(cycle) for cycle in cycles)
     on_cycle = {edge.source for cycle in cycles for edge in cycle}
-    unreached = list(_unreached(loaded, edges, on_cycle))
+    unreached = list(_unreached(loaded, [edge for edge in edges if not edge.feedback], on_cycle))
     yield from unreached
     if not loaded.spec.sources and not unreached:
         yield from _missing(loaded, "sources")
@@ -63,11 +62,6 @@ def _turning(edges: Sequence[Edge]) -> list[Edge]:
         if len(kept) == len(left):
             return left
         left = kept
-
-
-def _not_yet(edge: Edge) -> Finding:
-    message = f"the feedback edge from '{edge.source}' to '{edge.target}' cannot run yet"
-    return Finding("not-yet", message, "take the edge away for now", edge.at)
 
 
 def _cycle(cycle: Sequence[Edge]) -> Finding:

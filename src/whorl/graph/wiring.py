@@ -9,7 +9,7 @@ from whorl.config.codes import suggest
 from whorl.config.loader import Loaded
 from whorl.config.spec import Link, Named, PipelineSpec
 from whorl.errors import Finding
-from whorl.graph.graph import Edge
+from whorl.graph.graph import Edge, reachable
 
 _ADD = "add it, or take the edge away"
 
@@ -26,7 +26,26 @@ def wire(loaded: Loaded) -> tuple[list[Edge], list[Finding]]:
         name = (edge.source, edge.target, edge.output)
         twin = edges.get(name)
         edges[name] = _joined(twin, edge) if twin else edge
-    return list(edges.values()), findings
+    return _with_loops(list(edges.values()), loaded.spec), findings
+
+
+def _with_loops(edges: list[Edge], spec: PipelineSpec) -> list[Edge]:
+    """What an operator reads of itself, or of one behind it that stands further down in the file, comes back to it: a feedback edge."""
+    order = [named.id for named in spec.operators]
+    read = {(link.id, named.id, link.output) for named in spec.operators for link in named.from_}
+    forward = [edge for edge in edges if (edge.source, edge.target, edge.output) not in read or _goes_on(edge, order)]
+    led = {id: reachable([edge for edge in forward if not edge.feedback], id) for id in order}
+    returning = {
+        edge for edge in edges if edge not in forward and edge.source in (edge.target, *led.get(edge.target, ()))
+    }
+    return [replace(edge, feedback=edge.feedback or edge in returning) for edge in edges]
+
+
+def _goes_on(edge: Edge, order: list[str]) -> bool:
+    """Whether it leads down the file. Of two operators with one id, nothing can be said."""
+    if edge.source not in order or edge.target not in order or order.count(edge.source) > 1:
+        return True
+    return order.index(edge.source) < order.index(edge.target)
 
 
 def _written(loaded: Loaded) -> Iterator[Edge]:

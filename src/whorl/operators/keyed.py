@@ -159,6 +159,11 @@ class Context:
         return row
 
     @property
+    def round(self) -> int:
+        """How often the record, or what it was made of, has gone round in a loop; 0 for what comes from outside, and in `on_timer`."""
+        return self.metadata.round
+
+    @property
     def now(self) -> datetime:
         """Processing time: the same for all records that are processed together, and never before what it was."""
         return moment(self._lp.clocks.clock)

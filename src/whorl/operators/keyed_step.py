@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from whorl.operators.keyed import Context, Emitted, KeyedOperator, migrates, moment
-from whorl.operators.record import Metadata, Row
+from whorl.operators.record import Headers, Metadata, Row
 from whorl.state.binding import Binding
 from whorl.state.fitting import Versions
 from whorl.state.partition import LpState
@@ -37,8 +37,11 @@ class KeyedStep:
         self._typed = None if operator.record_type is None else _typed(operator.record_type)
         migrate = operator.migrate if migrates(type(operator)) else None
         self._binding = Binding(operator, id, lifetime, Versions(operator.version, migrate, key_of))
-        self._scope, self._context = self._binding.scope, Context(id, outputs, tables, parse_duration)
+        self._scope, self._context = self._binding.scope, self._made_context(id, outputs, tables)
         self._tables: dict[LpState, tuple[Table, ...]] = {}
+
+    def _made_context(self, id: str, outputs: Collection[str], tables: Collection[str]) -> Context:
+        return Context(id, outputs, tables, parse_duration)
 
     @property
     def keeps_for_a_time(self) -> bool:
@@ -133,10 +136,10 @@ def no_key() -> ValueError:
 class TimerMessage:
     """Stands for the record where Kafka gave none: what a timer emits has its key and its time."""
 
-    __slots__ = ("_key", "_time")
+    __slots__ = ("_headers", "_key", "_time")
 
-    def __init__(self, key: bytes | None, time: int) -> None:
-        self._key, self._time = key, time
+    def __init__(self, key: bytes | None, time: int, headers: Headers | None = None) -> None:
+        self._key, self._time, self._headers = key, time, headers
 
     def topic(self) -> str | None:
         return None
@@ -153,8 +156,8 @@ class TimerMessage:
     def value(self) -> bytes | None:
         return None
 
-    def headers(self) -> None:
-        return None
+    def headers(self) -> Headers | None:
+        return self._headers
 
     def timestamp(self) -> tuple[int, int]:
         return 1, self._time

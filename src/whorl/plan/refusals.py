@@ -16,9 +16,18 @@ _OTHER_TRIGGER = "set another `trigger`, such as 1s"
 
 def refusals(plan: Plan) -> Iterator[Finding]:
     for component in plan.queries:
+        yield from _in_loops(plan.graph, component)
         yield from _no_stream(plan.graph, component)
         if plan.settings.trigger == "realtime":
             yield from _not_in_real_time(plan.graph, component, plan.settings)
+
+
+def _in_loops(graph: StreamGraph, component: Component) -> Iterator[Finding]:
+    for node in (placed.node for placed in component.operators):
+        if graph.in_loop(node.id, node.id):
+            message = f"operator '{node.id}' is in a loop, which runs in tasks alone: {component.reason}"
+            hint = "take `host` away" if node.host else "take it out of the loop, or do the same in a python operator"
+            yield Finding("loop", message, hint, node.at)
 
 
 def _no_stream(graph: StreamGraph, component: Component) -> Iterator[Finding]:

@@ -14,10 +14,37 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 
+class View(Generic[T]):
+    """One state of all keys of a logical partition. Keys are as Kafka has them: bytes."""
+
+    __slots__ = ("_bound", "delete", "get_raw", "put_raw")
+
+    def __init__(self, bound: BoundValue[T], table: Table) -> None:
+        self._bound = bound
+        self.get_raw, self.put_raw, self.delete = table.get, table.put, table.delete
+
+    def get(self, key: bytes, default: T | None = None) -> T | None:
+        value = self.get_raw(key)
+        return default if value is None else self._bound._loaded(value)
+
+    def put(self, key: bytes, value: T) -> None:
+        bound = self._bound
+        self.put_raw(key, value if value.__class__ is bound._kind else bound._dumped(value))
+
+    def items(self) -> Iterator[tuple[bytes, T]]:
+        """In the order of keys."""
+        table = self._bound._table
+        return ((key, self._bound._loaded(value)) for key, value in table.scan())
+
+
 class BoundValue(Bound, Generic[T]):
     """One value of a key."""
 
     __slots__ = ()
+
+    def view(self) -> View[T]:
+        """All keys of the present logical partition: for a `PartitionProgram`. It is good until another one is entered."""
+        return View(self, self._table)
 
     def get(self, default: T | None = None) -> T | None:
         scope = self._scope

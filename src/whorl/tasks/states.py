@@ -64,6 +64,11 @@ class States:
     def __iter__(self) -> Iterator[LpState]:
         return iter(self._of.values())
 
+    @property
+    def waiting_for_time(self) -> int:
+        """Logical partitions in which a timer is set that goes off by the clock."""
+        return sum(state.timers.next("processing") is not None for state in self)
+
     # -- 3 restore --------------------------------------------------------------------------------------------------------------------
 
     def restore(self, begin: Callable[[Mapping[int, int]], Reading]) -> dict[Place, int]:
@@ -86,7 +91,8 @@ class States:
     def _open(self, lp: int) -> LpState:
         assignment = self._assignment
         timed = [input.id for input in assignment.component.inputs if input.watermark]
-        return LpState(self._backend(lp), meta_of(assignment), timed, self._room, self._now, assignment.layout.lps)
+        backend, lps = self._backend(lp), assignment.layout.lps
+        return LpState(backend, meta_of(assignment), timed, self._room, self._now, lps, lp)
 
     def _backend(self, lp: int) -> Backend:
         if self._assignment.settings.state.backend == "memory":

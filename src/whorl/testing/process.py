@@ -45,7 +45,7 @@ class Process:
         while todo:
             for component in todo:
                 self.work_on(component)
-            todo = [component for component in todo if not self._is_done(component)]
+            todo = [component for component in self._ground.plan.components if not self._is_done(component)]
 
     def work_on(self, component: Component) -> None:
         for number in range(self._layouts[component.id].tasks):
