@@ -109,7 +109,10 @@ def _against_stars(graph: Graph, runs: int) -> float:
     warm_up = _loaded(graph.topics, "warm", graph_edges.random_edges(2_000, 4_000))
     ours, theirs = [], []
     for number in range(1, runs + 1):
-        for side, found, run in (("whorl", ours, lambda: _whorl(graph)), ("stars", theirs, lambda: _stars(graph, warm_up))):
+        for side, found, run in (
+            ("whorl", ours, lambda: _whorl(graph)),
+            ("stars", theirs, lambda: _stars(graph, warm_up)),
+        ):
             done = run()
             found.append(done.seconds)
             print(f"{graph.name:8} run {number}  {side:6} {done.seconds:8.2f} s  {done.note}", flush=True)
@@ -146,7 +149,9 @@ def _stars(graph: Graph, warm_up: Graph) -> Run:
 def _check(side: str, found: dict[int, int], graph: Graph) -> None:
     if found != graph.labels:
         wrong = [vertex for vertex in graph.labels if found.get(vertex) != graph.labels[vertex]]
-        raise WrongCount(f"{side}: {len(wrong):,} of {len(graph.labels):,} labels of '{graph.name}' are wrong, {wrong[:5]}")
+        raise WrongCount(
+            f"{side}: {len(wrong):,} of {len(graph.labels):,} labels of '{graph.name}' are wrong, {wrong[:5]}"
+        )
 
 
 def _watched(process: Process) -> float:
@@ -220,5 +225,7 @@ def _linear(topics: Topics) -> float:
         print(f"linear   {edges:,} edges {run.seconds:8.2f} s  {run.note}, {run.memory_mb:,.0f} MB", flush=True)
         topics.delete(graph.topic)
     (few, small), (many, large) = found[SMALL], found[LARGE]
-    print(f"memory   {(large.memory_mb - small.memory_mb) * 1024 * 1024 / (many - few):,.0f} bytes a vertex", flush=True)
+    print(
+        f"memory   {(large.memory_mb - small.memory_mb) * 1024 * 1024 / (many - few):,.0f} bytes a vertex", flush=True
+    )
     return large.seconds / LARGE / (small.seconds / SMALL)

@@ -14,7 +14,7 @@ LADDER = (
     {"errors", "schema", "units"},
     {"jvm", "formats", "state"},
     {"operators"},
-    {"config"},
+    {"config", "graphs"},
     {"graph"},
     {"plan"},
     {"kafka", "broker"},
@@ -69,6 +69,7 @@ OWNERS = {
         "whorl.reading.frame",
         "whorl.operators.keyed",
     ),  # keyed: for its types alone
+    "numpy": ("whorl.operators.graphs",),
     "fastapi": (),
 }
 

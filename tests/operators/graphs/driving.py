@@ -49,6 +49,7 @@ class Place:
         self.partition, self.partitions = number, partitions
         self.kept = {name: Maps() if isinstance(state, MapState) else Values() for name, state in _states(make())}
         self.sent: list[tuple[int, Row]] = []
+        self.is_read = False
         self._make = make
         self.restart()
 

@@ -37,8 +37,9 @@ operators:
 
 
 def table(harness: PipelineHarness) -> dict[str, Any]:
-    """The last row of each key."""
-    return {entry.key.decode(): json.loads(entry.value) for entry in harness.broker.records("table")}
+    """The last row of each key that has one."""
+    last = {entry.key.decode(): entry.value for entry in harness.broker.records("table")}
+    return {key: json.loads(value) for key, value in last.items() if value is not None}
 
 
 def rows(edges: list[tuple[int, int]]) -> list[dict[str, int]]:

@@ -5,6 +5,7 @@ The programs are loaded where they run: checking and planning a pipeline needs n
 
 from __future__ import annotations
 
+import builtins
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ClassVar
@@ -37,10 +38,15 @@ class DirectedOptions(EdgeOptions):
     directed: bool = Field(True, description="whether an edge leads one way only")
 
 
+Program = Callable[..., PartitionProgram]
+Kind = type
+"""Of vertices: `int` or `str`."""
+
+
 class GraphOperator(OperatorType):
     """One whose records are edges. Vertices are whole numbers where both columns are declared so, else text."""
 
-    Options = EdgeOptions
+    Options: ClassVar[builtins.type[Options]] = EdgeOptions
     loops = anywhere = changes_key = True
     program: ClassVar[str]
     """The class under it, in `whorl.operators.graphs`."""
@@ -48,7 +54,7 @@ class GraphOperator(OperatorType):
     """The state that holds what it finds, and the column of it."""
 
     @abstractmethod
-    def made(self, program: Callable[..., PartitionProgram], kind: type) -> PartitionProgram:
+    def made(self, program: Program, kind: Kind) -> PartitionProgram:
         """The program for vertices of this kind."""
 
     def result_type(self, vertices: str) -> str:
@@ -58,7 +64,7 @@ class GraphOperator(OperatorType):
         program, kind = load(f"whorl.operators.graphs.{self.program}"), self.kind(schema)
         return program_step(lambda: self.made(program, kind))
 
-    def kind(self, schema: Schema | None) -> type:
+    def kind(self, schema: Schema | None) -> Kind:
         ends = (self.options.source, self.options.target)
         return int if schema is not None and all(schema.type_of(end) in WHOLE for end in ends) else str
 
@@ -86,8 +92,11 @@ class GraphOperator(OperatorType):
 
     @property
     def entering(self) -> Schema | None:
-        schemas = {upstream.schema for upstream in self.upstreams}
-        return schemas.pop() if len(schemas) == 1 else None
+        """As the step will know it. What it sends to itself has no columns."""
+        schemas = [upstream.schema for upstream in self.upstreams]
+        if None in schemas:
+            schemas.remove(None)
+        return schemas[0] if len(set(schemas)) == 1 else None
 
     def not_numbers(self, option: str, ids: tuple[Id, ...]) -> Iterator[Fault]:
         """What is wrong with vertices that an option names."""
@@ -105,7 +114,7 @@ class ConnectedComponents(GraphOperator):
     )
     program, result = "components.ConnectedComponents", "component"
 
-    def made(self, program: Callable[..., PartitionProgram], kind: type) -> PartitionProgram:
+    def made(self, program: Program, kind: Kind) -> PartitionProgram:
         return program(self.options.source, self.options.target, kind)
 
 
@@ -115,14 +124,16 @@ class ShortestPathsOptions(WeightOptions, DirectedOptions):
 
 class ShortestPaths(GraphOperator):
     type = "shortest_paths"
-    summary = "The distance of each vertex from one of them, as far as it can be reached; it becomes shorter as edges come."
+    summary = (
+        "The distance of each vertex from one of them, as far as it can be reached; it becomes shorter as edges come."
+    )
     Options = ShortestPathsOptions
     program, result = "algorithms.ShortestPaths", "distance"
 
     def result_type(self, vertices: str) -> str:
         return "double"
 
-    def made(self, program: Callable[..., PartitionProgram], kind: type) -> PartitionProgram:
+    def made(self, program: Program, kind: Kind) -> PartitionProgram:
         return program(kind(self.options.root), vertices=kind, **self.edges)
 
     def faults(self) -> Iterator[Fault]:
@@ -142,7 +153,7 @@ class Reachability(GraphOperator):
     def result_type(self, vertices: str) -> str:
         return f"array<{vertices}>"
 
-    def made(self, program: Callable[..., PartitionProgram], kind: type) -> PartitionProgram:
+    def made(self, program: Program, kind: Kind) -> PartitionProgram:
         return program([kind(root) for root in self.options.roots], vertices=kind, **self.edges)
 
     def faults(self) -> Iterator[Fault]:
@@ -151,7 +162,9 @@ class Reachability(GraphOperator):
 
 class PageRankOptions(WeightOptions, DirectedOptions):
     damping: float = Field(0.85, gt=0, lt=1, description="the share of its rank that a vertex passes on")
-    tolerance: float = Field(1e-6, gt=0, description="a vertex waits until so much has come together before it passes it on")
+    tolerance: float = Field(
+        1e-6, gt=0, description="a vertex waits until so much has come together before it passes it on"
+    )
 
 
 class PageRank(GraphOperator):
@@ -166,7 +179,7 @@ class PageRank(GraphOperator):
     def result_type(self, vertices: str) -> str:
         return "double"
 
-    def made(self, program: Callable[..., PartitionProgram], kind: type) -> PartitionProgram:
+    def made(self, program: Program, kind: Kind) -> PartitionProgram:
         options = self.options
         return program(options.damping, options.tolerance, vertices=kind, **self.edges)
 
@@ -181,5 +194,5 @@ class LabelPropagation(GraphOperator):
     Options = LabelPropagationOptions
     program, result = "algorithms.LabelPropagation", "label"
 
-    def made(self, program: Callable[..., PartitionProgram], kind: type) -> PartitionProgram:
+    def made(self, program: Program, kind: Kind) -> PartitionProgram:
         return program(self.options.changes, vertices=kind, **self.edges)

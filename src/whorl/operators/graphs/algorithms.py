@@ -7,6 +7,7 @@ from typing import Any
 
 from whorl.operators.graphs.owners import Vertex as Id
 from whorl.operators.graphs.vertices import Vertex, VertexProgram
+from whorl.operators.program import ProgramContext
 from whorl.state.states import ValueState
 
 REST = "rest"
@@ -32,7 +33,7 @@ class ShortestPaths(VertexProgram):
             raise ValueError(f"the weight {weight:g} is less than nothing, and a path could become shorter for ever")
         return weight if before is None else min(before, weight)
 
-    def compute(self, vertex: Vertex, messages: list[Any], context: Any) -> None:
+    def compute(self, vertex: Vertex, messages: list[Any], context: ProgramContext) -> None:
         known, send = vertex.value, vertex.send
         found = min(messages, default=0.0 if vertex.id == self._root else None)
         if found is not None and (known is None or found < known):
@@ -58,7 +59,7 @@ class Reachability(VertexProgram):
     def combine(one: list[Id], other: list[Id]) -> list[Id]:
         return [*one, *(each for each in other if each not in one)]
 
-    def compute(self, vertex: Vertex, messages: list[Any], context: Any) -> None:
+    def compute(self, vertex: Vertex, messages: list[Any], context: ProgramContext) -> None:
         known = vertex.value or []
         own = [vertex.id] if vertex.id in self._roots else []
         new = sorted({each for roots in (own, *messages) for each in roots}.difference(known))
@@ -90,7 +91,7 @@ class PageRank(VertexProgram):
     def weighted(self, before: float | None, weight: float) -> float:
         return _more_than_nothing(weight)
 
-    def compute(self, vertex: Vertex, messages: list[Any], context: Any) -> None:
+    def compute(self, vertex: Vertex, messages: list[Any], context: ProgramContext) -> None:
         if vertex.value is None:
             vertex.value = 0.0
             messages.append(1 - self._damping)
@@ -137,7 +138,7 @@ class LabelPropagation(VertexProgram):
     def weighted(self, before: float | None, weight: float) -> float:
         return _more_than_nothing(weight)
 
-    def compute(self, vertex: Vertex, messages: list[Any], context: Any) -> None:
+    def compute(self, vertex: Vertex, messages: list[Any], context: ProgramContext) -> None:
         if vertex.value is None:
             vertex.value = vertex.id
         for neighbour, before in vertex.added.items():

@@ -8,13 +8,14 @@ from whorl.operators.graphs.blocks import blocks
 from whorl.operators.graphs.edges import Edges
 from whorl.operators.graphs.forest import Forest, Heard
 from whorl.operators.graphs.owners import Owners, Vertex, key_maker
-from whorl.operators.program import PartitionProgram
-from whorl.operators.record import Row
+from whorl.operators.program import PartitionProgram, ProgramContext
+from whorl.operators.record import Record, Row
 from whorl.state.states import ValueState
 
 EQUAL, TOLD, HOLDS = "equal", "told", "holds"
 SIZES = {EQUAL: 2, TOLD: 2, HOLDS: 1}
 FOREST = "forest"
+VERTEX, COMPONENT = "vertex", "component"
 
 
 class ConnectedComponents(PartitionProgram):
@@ -28,20 +29,20 @@ class ConnectedComponents(PartitionProgram):
         self._kind, self._key = vertices, key_maker(vertices)
         self.parse_edge = Edges(source, target, None, vertices).ends
 
-    def restore(self, context: Any) -> None:
+    def restore(self, context: ProgramContext) -> None:
         others = (1 << context.partitions) - 1 ^ 1 << context.partition
         forest = Forest(context.partition, Owners(self._kind, context), others)
         for key, label in self.component.view().items():
             forest.add(self._vertex(key), label)
         context.memory[FOREST] = forest
 
-    def parse(self, row: Row, context: Any) -> tuple[Vertex, Vertex]:
+    def parse(self, row: Row, context: ProgramContext) -> tuple[Vertex, Vertex]:
         return self.parse_edge(row)
 
-    def process_many(self, records: list[Any], context: Any) -> None:
+    def process_many(self, records: list[Any], context: ProgramContext) -> None:
         self._step(Heard([vertex for edge in records for vertex in edge]), context)
 
-    def receive(self, messages: list[Row], context: Any) -> None:
+    def receive(self, messages: list[Row], context: ProgramContext) -> None:
         heard = Heard()
         for message in messages:
             heard.equal += message.get(EQUAL, ())
@@ -50,9 +51,12 @@ class ConnectedComponents(PartitionProgram):
                 heard.holds.append((message["from"], message[HOLDS]))
         self._step(heard, context)
 
-    def _step(self, heard: Heard, context: Any) -> None:
+    def _step(self, heard: Heard, context: ProgramContext) -> None:
         forest: Forest = context.memory[FOREST]
         said = forest.step(heard)
+        if context.is_read:
+            for vertex, label in forest.relabelled.items():
+                context.emit(Record({VERTEX: vertex, COMPONENT: label}, key=self._key(vertex)))
         self._keep(forest)
         for partition, each in said.items():
             facts = {EQUAL: each.equal, TOLD: each.told, HOLDS: each.holds}

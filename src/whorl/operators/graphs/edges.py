@@ -32,7 +32,7 @@ class Edges:
 
 def _number(value: Any, column: str) -> int:
     if value.__class__ is int:
-        return value  # type: ignore[no-any-return]
+        return value
     raise _no_vertex(value, column, "a whole number")
 
 
@@ -40,7 +40,7 @@ def _text(value: Any, column: str) -> str:
     if value.__class__ is int:
         return str(value)
     if value.__class__ is str and 0 < len(value) <= LONGEST:
-        return value  # type: ignore[no-any-return]
+        return value
     raise _no_vertex(value, column, f"a whole number or a text of up to {LONGEST:,} characters")
 
 

@@ -25,7 +25,8 @@ Words = npt.NDArray[np.uint32]
 class Places(Protocol):
     """What is asked of a context."""
 
-    partitions: int
+    @property
+    def partitions(self) -> int: ...
 
     def partition_of(self, key: bytes) -> int: ...
 

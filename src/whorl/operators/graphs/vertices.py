@@ -24,16 +24,15 @@ from whorl.operators.graphs.blocks import blocks
 from whorl.operators.graphs.edges import Edge, Edges
 from whorl.operators.graphs.owners import Owners, key_maker
 from whorl.operators.graphs.owners import Vertex as Id
-from whorl.operators.program import PartitionProgram
-from whorl.operators.record import Row
+from whorl.operators.program import PartitionProgram, ProgramContext
+from whorl.operators.record import Record, Row
 from whorl.state.states import MapState, ValueState
 
 EDGES, VERTICES, MESSAGES = "edges", "vertices", "messages"
 SIZES = {EDGES: 3, VERTICES: 1, MESSAGES: 2}
-SHARE = "share"
+SHARE, VERTEX = "share", "vertex"
 AT_ONCE = 100
 """How often messages within a logical partition are delivered before those that are left take the topic, so that no loop is endless unseen."""
-_NOTHING: Any = object()
 
 
 class Vertex:
@@ -131,14 +130,14 @@ class VertexProgram(PartitionProgram):
         self._kind, self._key, self._directed = vertices, key_maker(vertices), directed
         self._edge = Edges(source, target, weight, vertices).weighted
 
-    def compute(self, vertex: Vertex, messages: list[Any], context: Any) -> None:
+    def compute(self, vertex: Vertex, messages: list[Any], context: ProgramContext) -> None:
         """What a vertex does with what it was sent, and with the edges it has got."""
         raise NotImplementedError(
             f"'{type(self).__qualname__}' has no method 'compute(self, vertex, messages, context)'"
         )
 
-    combine: ClassVar[Callable[[Any, Any], Any] | None] = None
-    """Two messages to the same vertex made one, such as `min`; None: each comes by itself."""
+    combine: ClassVar[Any] = None
+    """A function of two messages to the same vertex that makes them one, such as `min`; None: each comes by itself."""
 
     def weighted(self, before: float | None, weight: float) -> float:
         """The weight of an edge that comes again; raises where a weight cannot be."""
@@ -146,7 +145,7 @@ class VertexProgram(PartitionProgram):
 
     # -- as the engine calls it -------------------------------------------------------------------------------------------------------
 
-    def restore(self, context: Any) -> None:
+    def restore(self, context: ProgramContext) -> None:
         share = Share(type(self).combine, Owners(self._kind, context))
         for key, value in self._values().items():
             share.vertex(self._id(key)).value = value
@@ -156,11 +155,11 @@ class VertexProgram(PartitionProgram):
             share.vertex(self._id(key)).memo[name] = value
         context.memory[SHARE] = share
 
-    def parse(self, row: Row, context: Any) -> Edge:
+    def parse(self, row: Row, context: ProgramContext) -> Edge:
         source, target, weight = self._edge(row)
         return source, target, self.weighted(None, weight)
 
-    def process_many(self, records: list[Any], context: Any) -> None:
+    def process_many(self, records: list[Any], context: ProgramContext) -> None:
         share: Share = context.memory[SHARE]
         edges = records if self._directed else [*records, *((v, u, weight) for u, v, weight in records)]
         woken: dict[Id, list[Any]] = {}
@@ -178,7 +177,7 @@ class VertexProgram(PartitionProgram):
                 _facts(outbox, owner)[VERTICES] += targets
         self._run(share, woken, outbox, context)
 
-    def receive(self, messages: list[Row], context: Any) -> None:
+    def receive(self, messages: list[Row], context: ProgramContext) -> None:
         share: Share = context.memory[SHARE]
         woken: dict[Id, list[Any]] = {}
         for message in messages:
@@ -212,7 +211,7 @@ class VertexProgram(PartitionProgram):
                 woken.setdefault(id, [])
 
     def _run(
-        self, share: Share, woken: dict[Id, list[Any]], outbox: dict[int, dict[str, list[Any]]], context: Any
+        self, share: Share, woken: dict[Id, list[Any]], outbox: dict[int, dict[str, list[Any]]], context: ProgramContext
     ) -> None:
         """Until nobody within this logical partition has got anything, or for long enough."""
         rounds = 0
@@ -225,12 +224,12 @@ class VertexProgram(PartitionProgram):
             away[id] = messages
         for owner, ids in share.owners.parted(list(away)).items():
             _facts(outbox, owner)[MESSAGES] += [thing for id in ids for thing in (id, away[id])]
-        self._keep(share)
+        self._keep(share, context)
         for owner, facts in outbox.items():
             for block in blocks(facts, SIZES, context.partition):
                 context.send(owner, block)
 
-    def _compute(self, share: Share, vertex: Vertex, messages: list[Any], context: Any) -> None:
+    def _compute(self, share: Share, vertex: Vertex, messages: list[Any], context: ProgramContext) -> None:
         before = vertex.value
         self.compute(vertex, messages, context)
         if vertex.added:
@@ -253,10 +252,13 @@ class VertexProgram(PartitionProgram):
                 away[id] = [combine(away[id][0], messages[0])]
         return here
 
-    def _keep(self, share: Share) -> None:
+    def _keep(self, share: Share, context: ProgramContext) -> None:
         key_of, values, memo, vertices = self._key, self._values(), self.memo.view(), share.vertices
         for id in share.changed:
-            values.put(key_of(id), vertices[id].value)
+            key, value = key_of(id), vertices[id].value
+            values.put(key, value)
+            if context.is_read:
+                context.emit(Record({VERTEX: id, self.kept: value}, key=key))
         share.changed.clear()
         for id, name in share.post.forgotten:
             value = vertices[id].memo.get(name)
