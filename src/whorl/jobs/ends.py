@@ -7,6 +7,7 @@ only then where their topics end; what is equal then has nothing on its way, sin
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 
 from whorl.errors import Unavailable
@@ -78,8 +79,19 @@ class Quiet:
 
     def __init__(self, cluster: Cluster, job: Job) -> None:
         self._cluster, self._job = cluster, job
+        self._since: float | None = None
 
     def reached(self) -> bool:
+        """Notes in the job how long it took from the moment when all tasks were at work."""
+        views = self._job.watch.components.values()
+        if self._since is None and all(view.steps == {"running"} for view in views):
+            self._since = time.monotonic()
+        if self._since is not None and self._is_quiet():
+            self._job.quiet_after = time.monotonic() - self._since
+            return True
+        return False
+
+    def _is_quiet(self) -> bool:
         components = self._job.plan.components
         reached = {each.id: self._job.watch.components[each.id].positions for each in components}
         if any(waits_for_time(self._job, each) for each in components):

@@ -35,16 +35,18 @@ class Merged:
         self._rows: dict[bytes, Row] = {}
         """Of those that more than one went into."""
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: Entry) -> bool:
+        """Whether it is one more."""
         key, combiner = entry[2], self._combiner
         before = self._entries.get(key) if combiner is not None and key is not None else None
         if combiner is None or key is None or before is None:
             self._entries[key if combiner is not None and key is not None else object()] = entry
-            return
+            return True
         row = self._rows.get(key) or combiner.decode(before[1]) or {}
         self._rows[key] = combiner.merge(key, row, combiner.decode(entry[1]) or {})
         round = max(round_of(Returned(before)), round_of(Returned(entry)))
         self._entries[key] = (*entry[:7], with_round(entry[7], round))
+        return False
 
     def put_back(self, entries: list[Entry]) -> None:
         """Before all that has come meanwhile."""

@@ -29,6 +29,8 @@ class Inbox:
         self._closed: dict[Place, bytes | None] = dict.fromkeys(own)
         """What was put last into a partition and has not come back; None: whatever was there at the start."""
         self._mark, self._count = uuid.uuid4().hex[:12], 0
+        self.sent = 0
+        """All that was taken or is to be sent, merged ones once."""
 
     # -- in ---------------------------------------------------------------------------------------------------------------------------
 
@@ -37,11 +39,12 @@ class Inbox:
         place = (entry[0], entry[3])
         stays = place in self._own and place not in self._closed and (*place, IN_MEMORY) not in self._orders.skip
         if not stays and entry[0] not in self._combiners:
+            self.sent += 1
             return False
         into = self._waiting if stays else self._leaving
         if place not in into:
             into[place] = Merged(self._combiners.get(entry[0]))
-        into[place].add(entry)
+        self.sent += into[place].add(entry)
         return True
 
     def put_back(self, place: Place, messages: Iterable[Returned]) -> None:

@@ -27,8 +27,12 @@ _FULL = 0.5
 """The share of a bulk from which on more of it is awaited rather than a commit made at once."""
 
 
-class ProgramFailed(OperatorFailed):
-    """A program raised on a whole bulk. Nothing since the last commit is kept."""
+class Undone(Exception):
+    """User code failed where what it has left in memory cannot be undone: nothing since the last commit is kept."""
+
+    def __init__(self, error: OperatorFailed) -> None:
+        super().__init__(error)
+        self.error = error
 
 
 class LoopRun(Run):
@@ -53,15 +57,17 @@ class LoopRun(Run):
 
     def _sorted(self, messages: list[Any]) -> tuple[dict[Place, list[Any]], dict[Place, int]]:
         self._bulk_is_full = len(messages) >= self._settings.bulk_records * _FULL
-        return super()._sorted(messages)
+        places, ends = super()._sorted(messages)
+        for place in places:
+            if place[0] in self._round_topics:
+                self._note_round(places[place])
+        return places, ends
 
     def _tables_first(self, places: Collection[Place]) -> Iterable[Place]:
         order = [self._tables, self._round_topics]
         return sorted(places, key=lambda place: [place[0] not in topics for topics in order])
 
     def _process(self, place: Place, messages: list[Any]) -> None:
-        if place[0] in self._round_topics:
-            self._note_round(messages)
         super()._process(place, messages)
         if place in self._held:
             self._inbox.hold(place)
@@ -98,7 +104,7 @@ class LoopRun(Run):
         try:
             self._work.whole(lambda _: self._work.run_programs())(None)
         except StepFailed as failed:
-            raise _as_program_error(failed) from None
+            raise Undone(as_error(failed)) from None
 
     def _note_round(self, messages: Iterable[Any]) -> None:
         figures, keys = self._figures, self._keys
@@ -117,7 +123,9 @@ class LoopRun(Run):
         try:
             away = [entry for entry in back if not self._inbox.take(entry)]
         except Exception as error:  # of a user's combiner
-            raise _as_program_error(StepFailed("combine", error)) from error
+            raise Undone(as_error(StepFailed("combine", error))) from error
+        self._figures.sent += self._inbox.sent
+        self._inbox.sent = 0
         sent = any(entry[0] in self._sent_topics for entry in entries if entry[0] not in returning)
         self._hurries = self._hurries or bool(away) or sent or self._inbox.is_to_send
         self._outlet.produce_inside(self._inbox.sealed(away))
@@ -133,7 +141,6 @@ class LoopRun(Run):
             self._process_returned(place, messages)
 
     def _process_returned(self, place: Place, messages: list[Returned]) -> None:
-        self._note_round(messages)
         if self._states is not None:
             self._work.enter(self._states[self._assignment.layout.lp_of(place[1])])
         done = 0
@@ -143,6 +150,7 @@ class LoopRun(Run):
             self._inbox.put_back(place, messages[self._tried :])
             raise
         self._inbox.put_back(place, messages[done:])
+        self._note_round(messages[:done])
         self._figures.current = None
         self._uncommitted += done
         self._send()
@@ -207,8 +215,3 @@ class LoopRun(Run):
     def _spill(self, entries: list[Any]) -> None:
         self._hurries = self._hurries or bool(entries)
         self._outlet.produce_inside(entries)
-
-
-def _as_program_error(failed: StepFailed) -> ProgramFailed:
-    error = as_error(failed)
-    return ProgramFailed(error.operator, error.error, place=error.where, trace=error.trace)

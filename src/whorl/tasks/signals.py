@@ -46,6 +46,8 @@ class Figures:
     """Of a loop: the highest of any record so far."""
     messages: int = 0
     """Of a loop: records that have gone round."""
+    sent: int = 0
+    """Of a loop: records that were sent back, or wait to be processed in memory."""
     active: int = 0
     """Of a loop: keys to which anything came round in the last transaction."""
     timers: int = 0
@@ -73,6 +75,7 @@ class Figures:
             "lag",
             "round",
             "messages",
+            "sent",
             "active",
             "timers",
         )

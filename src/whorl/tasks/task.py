@@ -24,7 +24,7 @@ from whorl.kafka.transactions import Aborted
 from whorl.tasks.assignment import Assignment
 from whorl.tasks.changelog import read_positions
 from whorl.tasks.layout import Place
-from whorl.tasks.loops import LoopRun, ProgramFailed
+from whorl.tasks.loops import LoopRun, Undone
 from whorl.tasks.outlet import Outlet
 from whorl.tasks.readings import STATE, Reading
 from whorl.tasks.register import refuse_outdated
@@ -95,8 +95,8 @@ class Task:
             run.loop()
         except Aborted as aborted:
             self._abort(outlet, aborted)
-        except ProgramFailed:
-            raise  # what it has left in memory cannot be told from what it should have left
+        except Undone as undone:
+            raise undone.error from None
         except PipelineError:
             run.commit()  # what went before the record that failed is done
             raise
