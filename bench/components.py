@@ -41,7 +41,7 @@ HOPS = 1_000
 SMALL, LARGE = 100_000, 2_000_000
 TIMEOUT_S = 600
 MASTER = "local[2]"
-QUIET = re.compile(r"quiet after ([\d.]+) s: rounds ([\d,]+), messages ([\d,]+)")
+QUIET = re.compile(r"quiet after ([\d,]+) rounds, ([\d,]+) messages, ([\d.]+) s")
 STAR = re.compile(r"seconds=([\d.]+) iterations=(\d+)")
 
 
@@ -127,7 +127,7 @@ def _whorl(graph: Graph) -> Run:
         if said is None:
             raise TooSlow(f"the run did not end quietly; its log:\n{process.tail()}")
         _check("whorl", labels_in(graph.topics, work.sink), graph)
-    return Run(float(said[1]), f"{said[2]} rounds, {said[3]} messages", most)
+    return Run(float(said[3]), f"{said[1]} rounds, {said[2]} messages", most)
 
 
 def _stars(graph: Graph, warm_up: Graph) -> Run:
