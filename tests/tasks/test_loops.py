@@ -53,6 +53,23 @@ class Order(KeyedOperator):
                 context.emit({"place": "end", "walk": "", "left": 0, "n": n}, to="on")
 
 
+class TwoSpeeds(Walk):
+    """Every other step takes the longer way."""
+
+    def process(self, key: str, record: Row, context: Context) -> None:
+        self.visits.set((self.visits.get() or 0) + 1)
+        seen = {"place": key, "walk": record["walk"], "visits": self.visits.get(), "round": context.round}
+        context.emit(seen, to="seen")
+        if record["left"] > 0:
+            on = {**record, "place": str((int(key) + 3) % 10), "left": record["left"] - 1}
+            context.emit(on, to="on" if record["left"] % 2 else "slow")
+
+
+class Added(Order):
+    def combine(self, key: bytes, one: Row, other: Row) -> Row:
+        return {**other, "n": one["n"] + other["n"]}
+
+
 SELF = """
 name: walks
 sources:
@@ -74,6 +91,17 @@ operators:
 sinks:
   out: {{type: kafka, topic: out, from: walk.seen, format: json}}
   steps: {{type: kafka, topic: steps, from: counted, format: json}}
+settings: {{commit_records: {commit}, bulk_records: 3, state: {{backend: memory}}}}
+"""
+TWO = """
+name: walks
+sources:
+  starts: {{type: kafka, topic: starts, key: place, schema: {{place: string, walk: string, left: long, n: long}}}}
+operators:
+  - {{id: walk, type: python, class: test_loops.{kind}, key: place, from: [starts, walk.on, longer], outputs: [seen, on, slow]{more}}}
+  - {{id: longer, type: filter, where: left >= 0, from: walk.slow, isolate: true}}
+sinks:
+  out: {{type: kafka, topic: out, from: walk.seen, format: json}}
 settings: {{commit_records: {commit}, bulk_records: 3, state: {{backend: memory}}}}
 """
 Starts = list[tuple[str, str, int]]
@@ -178,3 +206,41 @@ def test_messages_arrive_in_order(tmp_path: Path, commit: int) -> None:
     assert last is not None
     mine = [n for n in last["came"] if n >= 4]
     assert mine == list(range(4, 20))
+
+
+@pytest.mark.parametrize("commit", [1, 100])
+def test_two_loops_of_different_speed(tmp_path: Path, commit: int) -> None:
+    """One stays in the task, the other goes round by another component."""
+    harness = fed(tmp_path, TWO, kind="TwoSpeeds", commit=commit)
+    assert [len(harness.plan.loop_of(component)) for component in harness.plan.components] == [2, 2]
+    harness.run()
+    all_exact(harness)
+
+
+def sums(folder: Path, tasks: int, kind: str, more: str = "") -> list[int]:
+    """What arrives of 4 + 5 + ... + 19."""
+    harness = fed(folder, kind=kind, more=more, starts=[], tasks=tasks, commit=100)
+    harness.send("starts", [{"place": "s", "walk": "", "left": 0, "n": n} for n in (4, 8, 12, 16)])
+    harness.run()
+    last = harness.sink("out")[-1]
+    assert last is not None and harness.dead() == []
+    return list(last["came"])
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_messages_to_one_key_are_merged(tmp_path: Path, tasks: int) -> None:
+    added = sums(tmp_path, tasks, "Added")
+    assert sum(added) == sum(range(4, 20)) and len(added) < 9
+    least = sums(tmp_path, tasks, "Order", ", combine: {n: min}")
+    assert min(least) == 4 and max(least) <= 16 and len(least) < 9
+
+
+def test_what_comes_from_outside_is_throttled_and_what_goes_round_is_not(tmp_path: Path) -> None:
+    text = SELF.replace("key: place, schema", "max_rate: 2, key: place, schema", 1)
+    harness = fed(tmp_path, text, tasks=1)
+    began = harness.clock()
+    harness.run()
+    all_exact(harness)
+    assert 1.0 <= harness.clock() - began < 4.0, (
+        "four records at two a second, the first at once; their 15 steps take no time"
+    )
