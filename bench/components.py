@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from uuid import uuid4
 
+import numpy as np
 import pyarrow.parquet as pq
 
 from bench import graph_edges
@@ -64,6 +65,7 @@ class Run:
 
 
 def add_options(parser: ArgumentParser) -> None:
+    parser.add_argument("--scale", type=float, default=1.0, help="of the graphs: 0.1 for a tenth of vertices and edges")
     parser.add_argument("--runs", type=int, default=2, help="how often each side runs; the middle counts")
     parser.add_argument("--only", choices=PARTS, action="append", help="run this part alone; may be repeated")
     add_broker_option(parser)
@@ -74,9 +76,10 @@ def main(options: Namespace) -> int:
     figures = dict.fromkeys(PARTS, SKIPPED)
     with address(options.broker) as broker:
         topics, fine = Topics(broker), Topics(broker, CHAIN_PARTITIONS)
+        vertices, edges = (int(each * options.scale) for each in (VERTICES, EDGES))
         graphs: dict[str, Callable[[], Graph]] = {
-            "random": lambda: _loaded(topics, "random", graph_edges.random_edges(VERTICES, EDGES)),
-            "powerlaw": lambda: _loaded(topics, "powerlaw", graph_edges.power_law(VERTICES, EDGES)),
+            "random": lambda: _loaded(topics, "random", graph_edges.random_edges(vertices, edges)),
+            "powerlaw": lambda: _loaded(topics, "powerlaw", graph_edges.power_law(vertices, edges)),
             "chain": lambda: _loaded(fine, "chain", graph_edges.chain(CHAIN)),
         }
         for name in (name for name in graphs if name in parts):
@@ -86,7 +89,7 @@ def main(options: Namespace) -> int:
         if "hops" in parts:
             figures["hops"] = f"{_hops(Topics(broker, 2)):.0f}"
         if "linear" in parts:
-            figures["linear"] = f"{_linear(topics):.2f}"
+            figures["linear"] = f"{_linear(topics, options.scale):.2f}"
     print(
         f"components random={figures['random']} powerlaw={figures['powerlaw']} chain={figures['chain']}"
         f" added_1000_s={figures['added']} hops_per_s={figures['hops']} linear={figures['linear']} correct=yes"
@@ -180,8 +183,8 @@ def _working(graph: Graph) -> Iterator[tuple[Work, Path]]:
 
 def _added(graph: Graph) -> float:
     """Seconds from the moment that the edges are sent until the table has every label that they change."""
-    more = graph_edges.random_edges(VERTICES, ADDED, seed=2)
-    after = graph_edges.labels(_joined(graph.edges, more))
+    more = graph_edges.random_edges(int(graph.edges.max()) + 1, ADDED, seed=2)
+    after = graph_edges.labels(np.concatenate([graph.edges, more]))
     with _working(graph) as (work, folder), run_whorl("components.yaml", work, folder) as process:
         table = LabelTable(work.broker, work.sink, graph.topics.partitions)
         table.follow(lambda: table.labels == graph.labels, process.check, TIMEOUT_S)
@@ -193,10 +196,6 @@ def _added(graph: Graph) -> float:
     changed = sum(after[vertex] != graph.labels.get(vertex) for vertex in after)
     print(f"added    {ADDED:,} edges in {took:.2f} s, {changed:,} labels changed", flush=True)
     return took
-
-
-def _joined(edges: Edges, more: Edges) -> Edges:
-    return graph_edges.np.concatenate([edges, more])
 
 
 def _hops(topics: Topics) -> float:
@@ -216,16 +215,17 @@ def _hops(topics: Topics) -> float:
     return rate
 
 
-def _linear(topics: Topics) -> float:
+def _linear(topics: Topics, scale: float) -> float:
     """Seconds per edge of the large graph over those of the small one."""
     found = {}
-    for edges in (SMALL, LARGE):
+    sizes = int(SMALL * scale), int(LARGE * scale)
+    for edges in sizes:
         graph = _loaded(topics, "linear", graph_edges.random_edges(edges // 2, edges))
         found[edges] = len(graph.labels), (run := _whorl(graph))
         print(f"linear   {edges:,} edges {run.seconds:8.2f} s  {run.note}, {run.memory_mb:,.0f} MB", flush=True)
         topics.delete(graph.topic)
-    (few, small), (many, large) = found[SMALL], found[LARGE]
+    (few, small), (many, large) = (found[edges] for edges in sizes)
     print(
         f"memory   {(large.memory_mb - small.memory_mb) * 1024 * 1024 / (many - few):,.0f} bytes a vertex", flush=True
     )
-    return large.seconds / LARGE / (small.seconds / SMALL)
+    return large.seconds / sizes[1] / (small.seconds / sizes[0])

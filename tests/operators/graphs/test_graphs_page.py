@@ -33,9 +33,8 @@ def test_transitive_closure_by_a_join_that_leads_back(tasks: int, tmp_path: Path
     assert sorted(found) == sorted(nx.transitive_closure(nx.DiGraph(EDGES)).edges)
 
 
-@pytest.mark.parametrize("example", ["assembly", "graphstream"])
-def test_the_plans_are_as_the_tool_draws_them(example: str) -> None:
-    command = [sys.executable, "-m", "whorl", "plan", f"examples/{example}/pipeline.yaml"]
+def test_the_plan_is_as_the_tool_draws_it() -> None:
+    command = [sys.executable, "-m", "whorl", "plan", "examples/graphstream/pipeline.yaml"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     shown = PAGE.partition(f"$ {' '.join(['whorl', *command[3:]])}\n")[2].partition("```")[0]
     picture = shown.strip("\n")

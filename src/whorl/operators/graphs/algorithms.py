@@ -22,7 +22,7 @@ class ShortestPaths(VertexProgram):
 
     kept = "distance"
     distance = ValueState(float)
-    combine = min
+    merge = min
 
     def __init__(self, root: Id, **edges: Any) -> None:
         super().__init__(**edges)
@@ -56,7 +56,7 @@ class Reachability(VertexProgram):
         self._roots = frozenset(roots)
 
     @staticmethod
-    def combine(one: list[Id], other: list[Id]) -> list[Id]:
+    def merge(one: list[Id], other: list[Id]) -> list[Id]:
         return [*one, *(each for each in other if each not in one)]
 
     def compute(self, vertex: Vertex, messages: list[Any], context: ProgramContext) -> None:
@@ -85,7 +85,7 @@ class PageRank(VertexProgram):
         self._damping, self._tolerance = damping, tolerance
 
     @staticmethod
-    def combine(one: float, other: float) -> float:
+    def merge(one: float, other: float) -> float:
         return one + other
 
     def weighted(self, before: float | None, weight: float) -> float:

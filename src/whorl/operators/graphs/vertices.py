@@ -73,8 +73,8 @@ class Vertex:
 class Post:
     """Messages of one logical partition that are not delivered yet."""
 
-    def __init__(self, combine: Callable[[Any, Any], Any] | None) -> None:
-        self._combine = combine
+    def __init__(self, merge: Callable[[Any, Any], Any] | None) -> None:
+        self._merge = merge
         self.waiting: dict[Id, list[Any]] = {}
         self.forgotten: dict[tuple[Id, Any], None] = {}
         """What was remembered or forgotten since it was last written down."""
@@ -83,10 +83,10 @@ class Post:
         before = self.waiting.get(to)
         if before is None:
             self.waiting[to] = [message]
-        elif self._combine is None:
+        elif self._merge is None:
             before.append(message)
         else:
-            before[0] = self._combine(before[0], message)
+            before[0] = self._merge(before[0], message)
 
     def take(self) -> dict[Id, list[Any]]:
         waiting, self.waiting = self.waiting, {}
@@ -96,9 +96,9 @@ class Post:
 class Share:
     """The vertices of one logical partition."""
 
-    def __init__(self, combine: Callable[[Any, Any], Any] | None, owners: Owners) -> None:
+    def __init__(self, merge: Callable[[Any, Any], Any] | None, owners: Owners) -> None:
         self.vertices: dict[Id, Vertex] = {}
-        self.post = Post(combine)
+        self.post = Post(merge)
         self.owners = owners
         self.changed: dict[Id, None] = {}
 
@@ -136,7 +136,7 @@ class VertexProgram(PartitionProgram):
             f"'{type(self).__qualname__}' has no method 'compute(self, vertex, messages, context)'"
         )
 
-    combine: ClassVar[Any] = None
+    merge: ClassVar[Any] = None
     """A function of two messages to the same vertex that makes them one, such as `min`; None: each comes by itself."""
 
     def weighted(self, before: float | None, weight: float) -> float:
@@ -146,7 +146,7 @@ class VertexProgram(PartitionProgram):
     # -- as the engine calls it -------------------------------------------------------------------------------------------------------
 
     def restore(self, context: ProgramContext) -> None:
-        share = Share(type(self).combine, Owners(self._kind, context))
+        share = Share(type(self).merge, Owners(self._kind, context))
         for key, value in self._values().items():
             share.vertex(self._id(key)).value = value
         for key, neighbour, weight in self.edges.view().items():
@@ -240,16 +240,16 @@ class VertexProgram(PartitionProgram):
     def _parted(self, share: Share, sent: Mapping[Id, list[Any]], away: dict[Id, list[Any]]) -> dict[Id, list[Any]]:
         """What stays here; what does not is added to what is away already."""
         here: dict[Id, list[Any]] = {}
-        combine = type(self).combine
+        merge = type(self).merge
         for id, messages in sent.items():
             if id in share.vertices:
                 here[id] = messages
             elif id not in away:
                 away[id] = messages
-            elif combine is None:
+            elif merge is None:
                 away[id] += messages
             else:
-                away[id] = [combine(away[id][0], messages[0])]
+                away[id] = [merge(away[id][0], messages[0])]
         return here
 
     def _keep(self, share: Share, context: ProgramContext) -> None:
