@@ -159,6 +159,15 @@ class Chain:
             self._emitted[id](emitted, None)
         self.flush()
 
+    def end_superstep(self, id: str, round: int) -> None:
+        """Of the operator that goes by them, and all that follows."""
+        if id in self.programs:
+            self.run_programs()
+        self.flush()
+        emitted = _attributed(id, lambda: self.keyed[id].end_superstep(round))
+        self._emitted[id](emitted, None)
+        self.flush()
+
     def drop(self) -> None:
         """Forgets what waits for bulk steps."""
         for bulk in self._bulks.values():

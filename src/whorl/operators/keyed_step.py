@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from whorl.operators.keyed import Context, Emitted, KeyedOperator, migrates, moment
-from whorl.operators.record import Headers, Metadata, Row
+from whorl.operators.record import Headers, Metadata, Row, with_round
 from whorl.state.binding import Binding
 from whorl.state.fitting import Versions
 from whorl.state.partition import LpState
@@ -103,6 +103,30 @@ class KeyedStep:
         context.metadata, context._emitted = Metadata(message, timer.key), []
         with self.at(timer.key):
             self.operator.on_timer(self.key_of(timer.key), moment(timer.time), context)
+        return context._emitted
+
+    def begin_superstep(self, number: int, aggregated: Mapping[str, Any]) -> None:
+        """`aggregated`: over all logical partitions, in the one before."""
+        context = self._context
+        context.superstep, context._aggregated, context._aggregates = number, aggregated, {}
+        context._aggregators = self.operator.aggregators
+
+    @property
+    def aggregates(self) -> dict[str, Any]:
+        """What was aggregated since the superstep began."""
+        return self._context._aggregates
+
+    @aggregates.setter
+    def aggregates(self, values: dict[str, Any]) -> None:
+        self._context._aggregates = values
+
+    def end_superstep(self, round: int) -> list[Emitted]:
+        """What it emits goes on from this round."""
+        context = self._context
+        message = TimerMessage(None, context._lp.clocks.clock, with_round(None, round))
+        context.input = ""
+        context.metadata, context._emitted = Metadata(message, None), []
+        self.operator.on_superstep_end(context)
         return context._emitted
 
     @contextmanager

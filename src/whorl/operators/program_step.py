@@ -71,11 +71,12 @@ class ProgramStep(KeyedStep):
         context = self._context
         emitted: list[Emitted] = []
         context._emitted = emitted
+        before = max(context.superstep - 1, 0)
         if records:
-            context.metadata = self._now(0)
+            context.metadata = self._now(before)
             self.operator.process_many(records, context)
         if messages:
-            context.metadata = self._now(round)
+            context.metadata = self._now(max(round, before))
             self.operator.receive(messages, context)
         return emitted
 

@@ -177,6 +177,10 @@ class Component:
         return any(output.rounds != "none" for output in self.outputs)
 
     @property
+    def has_supersteps(self) -> bool:
+        return any(placed.node.loop.supersteps for placed in self.operators)
+
+    @property
     def tables(self) -> tuple[Input, ...]:
         return tuple(input for input in self.inputs if input.is_table)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from whorl.config.spec import Combine
 from whorl.formats import codec
+from whorl.operators.keyed import combined
 from whorl.operators.record import Row, round_of, with_round
 from whorl.plan.plan import Output
 from whorl.sinks.kafka import Entry
@@ -72,18 +73,10 @@ def by_columns(columns: tuple[tuple[str, Combine], ...]) -> Merge:
     column, how = columns[0]
 
     def merge(key: bytes, one: Row, other: Row) -> Row:
-        first_wins = how != "sum" and _merged(how, one.get(column), other.get(column)) == one.get(column)
+        first_wins = how != "sum" and combined(how, one.get(column), other.get(column)) == one.get(column)
         row = {**other, **one} if first_wins else {**one, **other}
         for name, each in columns:
-            row[name] = _merged(each, one.get(name), other.get(name))
+            row[name] = combined(each, one.get(name), other.get(name))
         return row
 
     return merge
-
-
-def _merged(how: Combine, one: Any, other: Any) -> Any:
-    if one is None or other is None:
-        return other if one is None else one
-    if how == "sum":
-        return one + other
-    return min(one, other) if how == "min" else max(one, other)

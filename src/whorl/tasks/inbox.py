@@ -71,6 +71,16 @@ class Inbox:
         self._waiting, self._leaving = {}, {}
         return [entry for merged in (*leaving.values(), *waiting.values()) for entry in self.sealed(merged.take())]
 
+    def merged(self, entries: Iterable[Entry]) -> list[Entry]:
+        """These alone, those to one key as one."""
+        by_place: dict[Place, Merged] = {}
+        for entry in entries:
+            place = (entry[0], entry[3])
+            if place not in by_place:
+                by_place[place] = Merged(self._combiners.get(entry[0]))
+            by_place[place].add(entry)
+        return [entry for merged in by_place.values() for entry in merged.take()]
+
     def spilled_of(self, place: Place, first: Iterable[Returned]) -> list[Entry]:
         """As `spilled`, of what waits for one partition, behind `first`."""
         waiting = self._waiting.pop(place).take() if place in self._waiting else []

@@ -80,6 +80,12 @@ class LoopRun(Run):
         if place not in self._held:
             self._inbox.reached(place)
 
+    def _as_bulk(self, place: Place, messages: list[Any]) -> bool:
+        done = super()._as_bulk(place, messages)
+        if done:
+            self._run_waiting_programs()
+        return done
+
     def _one_by_one(self, place: Place, messages: list[Any]) -> None:
         if not self._work.has_programs:
             return super()._one_by_one(place, messages)
@@ -167,6 +173,7 @@ class LoopRun(Run):
             self._work.whole(together)(messages)
         except StepFailed:
             return False
+        self._run_waiting_programs()
         return True
 
     def _each_returned(self, place: Place, messages: list[Returned]) -> int:

@@ -31,6 +31,7 @@ from whorl.tasks.register import refuse_outdated
 from whorl.tasks.run import Given, Run
 from whorl.tasks.signals import Figures, Orders
 from whorl.tasks.states import States
+from whorl.tasks.supersteps import SuperstepRun
 from whorl.tasks.work import Work
 
 _ABORTS_IN_A_ROW = 10
@@ -83,8 +84,13 @@ class Task:
             if work.keeps_state:
                 states = States(self.assignment, self.number, self.clients, self.wall, work.publishing)
                 opened.enter_context(closing(states))
-            kind = LoopRun if self.assignment.component.in_loop else Run
-            self._run(kind(self._given(), outlet, work, states, self._restore(states)), outlet)
+            self._run(self._kind()(self._given(), outlet, work, states, self._restore(states)), outlet)
+
+    def _kind(self) -> type[Run]:
+        component = self.assignment.component
+        if component.has_supersteps:
+            return SuperstepRun
+        return LoopRun if component.in_loop else Run
 
     def _given(self) -> Given:
         own = (self.assignment, self.number, self.clients, self.orders, self.figures, self.clock, self.wall)

@@ -49,9 +49,9 @@ def combiners(component: Component, keyed: Mapping[str, KeyedStep]) -> dict[str,
 
 
 def marked(
-    attempt: Callable[[Any], None], journal: list[Entry], programs: Collection[ProgramStep]
+    attempt: Callable[[Any], None], journal: list[Entry], drop: Callable[[], None], programs: Collection[ProgramStep]
 ) -> Callable[[Any], None]:
-    """`attempt` so that a record which fails leaves neither entries nor anything that waits for a program."""
+    """`attempt` so that a record which fails leaves neither entries nor anything that waits for a bulk step or a program."""
 
     def all_or_nothing(record: Any) -> None:
         entries, marks = len(journal), [program.mark for program in programs]
@@ -59,6 +59,7 @@ def marked(
             attempt(record)
         except BaseException:
             del journal[entries:]
+            drop()
             for program, mark in zip(programs, marks, strict=True):
                 program.drop_to(mark)
             raise

@@ -48,6 +48,8 @@ class Work:
         self.fire = self._chain.fire
         self.flush = self._chain.flush
         self.run_programs = self._chain.run_programs
+        self.end_superstep = self._chain.end_superstep
+        self.keyed = self._chain.keyed
         self.has_programs = bool(self._chain.programs)
         self.combiners = combiners(component, self._chain.keyed)
         self.open = self._chain.open
@@ -62,7 +64,7 @@ class Work:
             for topic in assignment.topics[input.id]
         }
         """By topic: how the event time of a record is told, where somebody goes by it."""
-        if self.event_times or self.has_programs:
+        if self.event_times:
             self.together = {}
 
     def enter(self, lp: LpState) -> None:
@@ -91,7 +93,7 @@ class Work:
     def _whole(self, attempt: Callable[[Any], None]) -> Callable[[Any], None]:
         journal, drop = self.journal, self._chain.drop
         if self.has_programs:
-            return marked(attempt, journal, self._chain.programs.values())
+            return marked(attempt, journal, drop, self._chain.programs.values())
 
         def all_or_nothing(records: Any) -> None:
             mark = len(journal)
@@ -105,8 +107,8 @@ class Work:
         return all_or_nothing
 
     def _together(self) -> dict[str, HandleAll]:
-        """Bulk steps want it so; for folds, which are fast, it spares what trying each record alone takes."""
-        if not self._chain.has_bulk and not self._chain.folds:
+        """Bulk steps and programs want it so; for folds, which are fast, it spares what trying each record alone takes."""
+        if not self._chain.has_bulk and not self._chain.folds and not self._chain.programs:
             return {}
         return {topic: self._all(handle) for topic, handle in self.handles.items()}
 
