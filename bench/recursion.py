@@ -55,7 +55,7 @@ def main(options: Namespace) -> int:
         folder = temporary_folder(stack)
         copies = folder / "copies"
         pipeline = stack.enter_context(Supervised("recursion.yaml", work, folder, {"state.dir": copies}))
-        feeder = Feeder(broker.address, work.source, options.rate, _record)
+        feeder = Feeder(broker.address, work.source, options.rate, record)
         stack.callback(feeder.stop)
         others = {DISK: partial(lose_disk, pipeline, copies), TASKS: partial(change_tasks, pipeline, dice)}
         Killer(pipeline, topics, dice, others).run(with_changes(options.kills, dice))
@@ -92,6 +92,6 @@ def _edge(sent: int) -> tuple[int, int]:
     return group * MEMBERS + one, group * MEMBERS + rest % MEMBERS
 
 
-def _record(sent: int) -> tuple[bytes, bytes]:
+def record(sent: int) -> tuple[bytes, bytes]:
     (number, key), (source, target) = divmod(sent, KEYS), _edge(sent)
     return b"%d" % key, b'{"k": %d, "n": %d, "src": %d, "dst": %d}' % (key, number, source, target)
