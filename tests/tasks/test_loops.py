@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from helpers_crashes import after_each_crash
 
-from whorl import Context, KeyedOperator, ListState, Retry, Row, ValueState
+from whorl import Context, KeyedOperator, ListState, OperatorFailed, Retry, Row, ValueState
 from whorl.testing import PipelineHarness
 
 
@@ -51,6 +51,17 @@ class Order(KeyedOperator):
         else:
             for n in range(record["n"], record["n"] + 4):
                 context.emit({"place": "end", "walk": "", "left": 0, "n": n}, to="on")
+
+
+class Stopping(Walk):
+    """Cannot go on at one place until it is mended."""
+
+    is_mended = False
+
+    def process(self, key: str, record: Row, context: Context) -> None:
+        if key == "7" and record["walk"] == "a" and not Stopping.is_mended:
+            raise ValueError("not yet")
+        super().process(key, record, context)
 
 
 class TwoSpeeds(Walk):
@@ -194,6 +205,18 @@ def test_one_that_fails_and_one_that_must_wait(tmp_path: Path) -> None:
         assert Stumbling.tries == 2
         assert seen(harness) == Counter({way: n for way, n in expected().items() if way[0] != "b"})
         assert [(letter.operator, letter.error) for letter in harness.dead()] == [("walk", "ValueError: a wall")]
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_after_a_failure_that_ends_the_job_nothing_is_missing(tmp_path: Path, tasks: int) -> None:
+    """Messages that were in memory behind the one that failed are in the topic."""
+    Stopping.is_mended = False
+    harness = fed(tmp_path, kind="Stopping", more=", on_error: fail", tasks=tasks, commit=100)
+    with pytest.raises(OperatorFailed, match="not yet"):
+        harness.run()
+    Stopping.is_mended = True
+    harness.run()
+    all_exact(harness)
 
 
 @pytest.mark.parametrize("commit", [1, 2, 3, 100])

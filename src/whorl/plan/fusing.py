@@ -1,6 +1,6 @@
 """What is fused, what becomes a topic, and why.
 
-Two operators are fused unless their hosts differ, the edge between them asks for a topic, one of them asks to be alone, one leaves rows
+Two operators are fused unless their hosts differ, the edge between them asks for a topic or leads back, one of them asks to be alone, one leaves rows
 once and the other each time they change, one keeps state by key in a query and the other does too or makes rows of no record, or
 fusing would make a component wait for its own output. Components that read one source or write one sink are fused too, where nothing speaks against it. A folder of files is the only output of its query.
 """

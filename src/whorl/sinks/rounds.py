@@ -14,13 +14,13 @@ def round_emitter(
     output: Output, encode: Encode, partitions: int, limit: int, append: Callable[[Entry], None]
 ) -> Callable[[Row, Metadata], None]:
     """As `emitter`. What leads back is in the next round, and is placed here: whoever reads it may be this task."""
-    step, stays, with_headers = int(output.rounds == "next"), output.rounds != "none", output.headers
     if output.rounds == "next":
         return _placed(output, encode, partitions, limit, append)
-    emit = emitter(output, encode, partitions, limit, append)
+    emit, stays = emitter(output, encode, partitions, limit, append), output.rounds == "same"
 
     def emit_in_round(row: Row, meta: Metadata) -> None:
-        emit(row, _in_round(meta, step, stays, with_headers))
+        round = round_of(meta.message) if stays else 0
+        emit(row, _in_round(meta, round, output.headers))
 
     return emit_in_round
 
@@ -32,7 +32,7 @@ def _placed(
     emit = emitter(output, encode, partitions, limit, made.append)
 
     def emit_back(row: Row, meta: Metadata) -> None:
-        emit(row, _in_round(meta, 1, True, output.headers))
+        emit(row, _in_round(meta, round_of(meta.message) + 1, output.headers))
         entry = made.pop()
         key = entry[2]
         if meta.__class__ is Addressed:
@@ -46,9 +46,9 @@ def _placed(
     return emit_back
 
 
-def _in_round(meta: Metadata, step: int, stays: bool, with_headers: bool) -> Metadata:
+def _in_round(meta: Metadata, round: int, with_headers: bool) -> Metadata:
+    """0: out of the loop."""
     message, headers = meta.message, meta.own_headers
     if headers is UNCHANGED:
         headers = message.headers() if with_headers else None
-    round = round_of(message) + step if stays else 0
     return Metadata(message, meta.key, with_round(headers, round), meta.own_timestamp)
