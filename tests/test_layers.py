@@ -69,7 +69,7 @@ OWNERS = {
         "whorl.reading.frame",
         "whorl.operators.keyed",
     ),  # keyed: for its types alone
-    "numpy": ("whorl.operators.graphs",),
+    "numpy": ("whorl.operators.graphs", "whorl.query"),
     "fastapi": (),
 }
 
