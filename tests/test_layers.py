@@ -14,7 +14,7 @@ LADDER = (
     {"errors", "schema", "units"},
     {"jvm", "formats", "state"},
     {"operators"},
-    {"config"},
+    {"config", "graphs"},
     {"graph"},
     {"plan"},
     {"kafka", "broker"},
@@ -72,6 +72,7 @@ OWNERS = {
         "whorl.reading.queries",
         "whorl.operators.keyed",
     ),  # keyed: for its types alone
+    "numpy": ("whorl.operators.graphs", "whorl.query"),
     "fastapi": (),
 }
 

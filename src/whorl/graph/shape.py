@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from whorl.config.loader import Loaded
-from whorl.config.spec import Named
+from whorl.config.spec import Named, OperatorSpec
 from whorl.errors import Finding
 from whorl.graph.graph import Edge
 
@@ -32,8 +32,7 @@ def shape(loaded: Loaded, edges: Sequence[Edge], dangling: Sequence[Finding]) ->
     yield from unreached
     if not loaded.spec.sources and not unreached:
         yield from _missing(loaded, "sources")
-    ends = [named for named in loaded.spec.operators if not _out_of(named, edges)]
-    if not loaded.spec.sinks and not any(named.type in BY_SIDE_EFFECT for named in ends):
+    if not loaded.spec.sinks and not any(_is_an_end(named, edges) for named in loaded.spec.operators):
         yield from _missing(loaded, "sinks")
     else:
         yield from _unused(loaded, edges, dangling)
@@ -93,7 +92,7 @@ def _unused(loaded: Loaded, edges: Sequence[Edge], dangling: Sequence[Finding]) 
     if dangling or any(finding.code == "ambiguous" for finding in loaded.findings):
         return
     for named in spec.givers:
-        if _out_of(named, edges) or named.type in BY_SIDE_EFFECT:
+        if _out_of(named, edges) or _need_not_be_read(named):
             continue
         kind = "source" if named in spec.sources else "operator"
         hint = f"add `from: {named.id}` to a sink or operator, or take it away"
@@ -118,5 +117,15 @@ def _reachable(roots: Sequence[str], edges: Sequence[Edge]) -> set[str]:
     return reached
 
 
+def _is_an_end(named: Named, edges: Sequence[Edge]) -> bool:
+    return _need_not_be_read(named) and not _out_of(named, edges)
+
+
+def _need_not_be_read(named: Named) -> bool:
+    """What it does may be all that it is there for, or what it shows in a topic of its own."""
+    return named.type in BY_SIDE_EFFECT or (isinstance(named, OperatorSpec) and named.publish is not None)
+
+
 def _out_of(named: Named, edges: Sequence[Edge]) -> bool:
-    return any(edge.source == named.id for edge in edges)
+    """Whether another reads it: what an operator sends to itself is its own affair."""
+    return any(edge.source == named.id and edge.target != named.id for edge in edges)

@@ -23,7 +23,7 @@ from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.operator import OperatorType, Shape, Step
 from whorl.operators.places import user_place
 from whorl.operators.program_step import ProgramStep
-from whorl.operators.record import Metadata, Record, Row
+from whorl.operators.record import LOOP, Metadata, Record, Row
 from whorl.schema import Schema
 from whorl.state.timers import Timer
 
@@ -115,6 +115,8 @@ class Chain:
         self._steps |= {id: _with_state(self._steps[id], keyed) for id, keyed in self.keyed.items()}
         self._bulks = {id: Bulk(id, step.call) for id, step in self._steps.items() if step.shape is Shape.BULK}
         self.programs = {id: step for id, step in self.keyed.items() if isinstance(step, ProgramStep)}
+        for id, program in self.programs.items():
+            program.read_by(any(source == id and output != LOOP for source, _, output in edges))
         edges, arriving = _arrivals(self.programs, edges, feedback)
         doors = _doors(self._steps, self.keyed, edges, names or {})
         self._writer = _Writer(doors, {**emitters, **arriving}, self._bulks, arriving)

@@ -53,7 +53,7 @@ class PartitionProgram(KeyedOperator):
 class ProgramContext(Context):
     """What a program knows of the lp it works on, and how its rows and messages leave."""
 
-    __slots__ = ("_memories", "hash_by", "memory")
+    __slots__ = ("_memories", "hash_by", "is_read", "memory")
 
     def __init__(
         self, id: str, outputs: Collection[str], tables: Collection[str], seconds: Callable[[str], float]
@@ -62,6 +62,8 @@ class ProgramContext(Context):
         self._memories: dict[LpState, dict[str, Any]] = {}
         self.memory: dict[str, Any] = {}
         """The program's own, of this lp; it lasts until the task ends or starts over."""
+        self.is_read = True
+        """Whether anyone reads the rows that it emits: where nobody does, a program need not make them."""
         self.hash_by: Callable[[bytes, int], int]
         """(key, partitions): as the topics that are sorted by key are."""
 

@@ -33,6 +33,10 @@ class ProgramStep(KeyedStep):
         """The host's own rule."""
         self._context.hash_by = partition_of
 
+    def read_by(self, anyone: bool) -> None:
+        """Whether its rows go anywhere."""
+        self._context.is_read = anyone
+
     def open(self) -> None:
         super().open()
         for lp in list(self._tables):
