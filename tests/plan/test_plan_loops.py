@@ -98,5 +98,7 @@ def test_the_line_that_leads_back(plan_of: MakePlan) -> None:
 
 
 def test_where_a_box_is_in_the_way_another_says_where_it_leads(plan_of: MakePlan) -> None:
-    drawn = explain(plan_of(SELF.replace("sinks:", "  - {id: more, type: count, key: a, from: in}\nsinks:")))
+    beside = "  - {id: more, type: count, key: a, from: in}\nsinks:"
+    both = SELF.replace("sinks:", beside).replace("topic: done", "topic: done, from: [spread, more]")
+    drawn = explain(plan_of(both))
     assert "↺ back to spread" in drawn
