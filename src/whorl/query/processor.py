@@ -146,9 +146,8 @@ class Processor(StatefulProcessor):  # type: ignore[misc]
     def _set_timer(self, entry: bytes, change: Callable[[int], None]) -> None:
         work, kind = self._work, kind_of(entry)
         if kind == work.clock:
-            change(
-                timer_of(entry).time - 1
-            )  # Spark calls when its time is behind that of the timer, tasks as soon as it is there
+            # Spark calls when its time is behind that of the timer, tasks as soon as it is there.
+            change(timer_of(entry).time - 1)
         elif work.fires and (kind == "processing" or work.in_event_time):
             raise RuntimeError(failed_text(work.id, "", _two_clocks(kind, work.clock)))
 

@@ -84,7 +84,7 @@ def same_topics(component: str, positions: Iterable[Place], now: Collection[str]
 
 
 def unmoved(component: str, why: str) -> WorldError:
-    what = f"component '{component}' cannot go on on another host: {why}"
+    what = f"component '{component}' cannot move to the other host: {why}"
     return WorldError(what, hint="resume it on the host that it was on", code="savepoint")
 
 
