@@ -57,7 +57,7 @@ class StateSettings(Options):
         default=None,
         description="folder of the local copies, a persistent volume if you like; without it a temporary one",
     )
-    memory: Size = Field(default=128 << 20, ge=1, description="of each task, for values that are used often (disk)")
+    memory: Size = Field(default=256 << 20, ge=1, description="of each task, for values that are used often (disk)")
     standby: int = Field(
         default=0,
         ge=0,

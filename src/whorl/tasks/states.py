@@ -29,7 +29,7 @@ from whorl.tasks.layout import Place
 from whorl.tasks.publishing import Publishing
 from whorl.tasks.readings import Reading
 
-_CHUNK, _LEAST = 200_000, 10_000
+_CHUNK, _LEAST = 400_000, 10_000
 """Entries of the changelog that wait in memory to be written at once: of all lps of a task, and of each at least."""
 _ASK_EVERY = 10.0
 _SWEEP_EVERY, _SWEPT = 1.0, 5_000
