@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from statistics import median
 from struct import Struct
@@ -16,8 +16,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from bench.failures import TooSlow
 from bench.measure import watch
 from bench.peers import Work
+from bench.processes import temporary_folder
 from bench.topics import Topics
-from bench.whorl_side import Whorl
+from bench.whorl_side import run_whorl
 
 RATE = 200
 SECONDS = 6
@@ -36,21 +37,32 @@ class Stamped(NamedTuple):
 BYTES = Stamped(lambda sent: STAMP.pack(sent) + PAYLOAD, lambda value: int(STAMP.unpack_from(value)[0]))
 
 
-def over_broker_ms(topics: Topics, runs: int) -> float:
-    """Median through Whorl less the median of the broker alone, measured in turns."""
+def over_broker_ms(
+    topics: Topics,
+    runs: int,
+    pipeline: str = "latency.yaml",
+    stamped: Stamped = BYTES,
+    settings: Sequence[str] = (),
+    what: str = "latency ",
+) -> float:
+    """Median through Whorl less the median of the broker alone, measured in turns. `settings`: options of `whorl run`."""
     name = f"latency-{uuid4().hex[:8]}"
     plain, source, sink = f"{name}-plain", f"{name}-in", f"{name}-out"
     topics.create(plain, source, sink)
     with ExitStack() as stack:
         stack.callback(topics.delete, plain, source, sink)
-        (whorl,) = Whorl("latency.yaml").start(Work(topics.address, name, source, sink), stack)
-        await_first(topics, source, sink, whorl.check)
+        whorl = stack.enter_context(
+            run_whorl(pipeline, Work(topics.address, name, source, sink), temporary_folder(stack), *settings)
+        )
+        stack.callback(whorl.interrupt)
+        await_first(topics, source, sink, whorl.check, stamped)
+        trip_ms(topics, source, sink, stamped)  # broker and clients get warm
         broker_alone, through_whorl = [], []
         for number in range(1, runs + 1):
-            broker_alone.append(median(trip_ms(topics, plain, plain)))
-            through_whorl.append(median(trip_ms(topics, source, sink)))
+            broker_alone.append(median(trip_ms(topics, plain, plain, stamped)))
+            through_whorl.append(median(trip_ms(topics, source, sink, stamped)))
             print(
-                f"latency  run {number}  broker {broker_alone[-1]:.2f} ms  whorl {through_whorl[-1]:.2f} ms", flush=True
+                f"{what} run {number}  broker {broker_alone[-1]:.2f} ms  whorl {through_whorl[-1]:.2f} ms", flush=True
             )
         whorl.check()
     return median(through_whorl) - median(broker_alone)

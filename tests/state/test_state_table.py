@@ -196,7 +196,7 @@ def test_the_caches_stay_within_their_room_and_are_right(limit: int):
             life.record(lambda lp, n=n, turn=turn: tables[n % 2].put(b"%d" % (turn * 10 + n), n))
         life.commit()
         assert [tables[n % 2].get(b"%d" % (turn * 10 + n)) for n in range(10)] == list(range(10))
-        assert sum(len(table.cache) for table in tables) <= limit // 220 + 1
+        assert sum(len(table._cache) for table in tables) <= limit // 220 + 1
 
 
 def test_large_values_are_not_cached_and_right():
@@ -204,11 +204,11 @@ def test_large_values_are_not_cached_and_right():
     table = life.lp.table("op", "s")
     life.record(lambda lp: table.put_many([b"small", b"large", b"grows"], [1, "x" * 2000, [1]]))
     life.commit()
-    assert set(table.cache) == {b"small", b"grows"}
+    assert set(table._cache) == {b"small", b"grows"}
     life.record(lambda lp: table.append(b"grows", list(range(2000))))
     life.commit()
-    assert set(table.cache) == {b"small"} and len(table.get(b"grows")) == 2001
-    assert table.get(b"large") == "x" * 2000 and set(table.cache) == {b"small"}
+    assert set(table._cache) == {b"small"} and len(table.get(b"grows")) == 2001
+    assert table.get(b"large") == "x" * 2000 and set(table._cache) == {b"small"}
 
 
 def test_room_counts_what_is_taken_for_all_that_share_it():
@@ -245,7 +245,7 @@ def test_a_scan_leaves_the_cache_alone():
     life.record(lambda lp: lp.table("op", "s").put_many([b"%d" % n for n in range(100)], [0] * 100))
     life.commit(store=False)
     table = life.lp.table("op", "s")
-    assert len(list(table.scan())) == 100 and not table.cache
+    assert len(list(table.scan())) == 100 and not table._cache
 
 
 def test_a_scan_of_a_group_does_not_read_the_table():

@@ -48,25 +48,10 @@ class Transactions:
 
     def produce(self, *record: Any) -> None:
         """Topic, value, key, partition, and more as the producer takes it."""
-        while True:
-            try:
-                self.producer.produce(*record)
-                return
-            except BufferError:
-                self.poll(0.1)
-            except KafkaException as error:
-                raise translate(error) from None
+        self.produce_all((record,))
 
-    def produce_all(self, topic: str, partition: int, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Keys and values."""
-        produce = self.producer.produce
-        for key, value in entries:
-            try:
-                produce(topic, value, key, partition)
-            except BufferError:
-                self.produce(topic, value, key, partition)
-            except KafkaException as error:
-                raise translate(error) from None
+    def produce_all(self, records: Iterable[tuple[Any, ...]]) -> None:
+        hand_over(self.producer, records, self.poll)
 
     def poll(self, timeout: float) -> None:
         """Serves the client; a producer that was fenced says so here first."""
@@ -98,6 +83,20 @@ class Transactions:
                     raise translate(error) from None
                 self._waiting(f"{what}: {error.args[0].str()}")
                 self.poll(0.2)
+
+
+def hand_over(producer: Any, records: Iterable[tuple[Any, ...]], poll: Callable[[float], None]) -> None:
+    """As the producer takes them; where its queue is full, it is polled until there is room."""
+    produce = producer.produce
+    for record in records:
+        while True:
+            try:
+                produce(*record)
+                break
+            except BufferError:
+                poll(0.1)
+            except KafkaException as error:
+                raise translate(error) from None
 
 
 def retriable(error: KafkaException) -> bool:

@@ -63,9 +63,7 @@ class FoldStep(KeyedStep):
         values = table.values
         before = held = values.get(key, ABSENT)
         if held is ABSENT:
-            held = table.cache.get(key, ABSENT)
-            if held is ABSENT:
-                held = table.committed(key)
+            held = table.committed(key)
         if held is GONE:
             held = None
         if self._fresh:

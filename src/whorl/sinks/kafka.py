@@ -30,7 +30,6 @@ def emitter(
     """A function that appends one row's entry to the journal. `limit` is the largest message the topic takes."""
     topic, with_headers, by_key = output.topic, output.headers, output.keyed
     make_key = key_maker(output.key) if output.key else None
-    near = limit - _OVERHEAD
 
     def emit(row: Row, meta: Metadata) -> None:
         message, headers, timestamp = meta.message, meta.own_headers, meta.own_timestamp
@@ -39,10 +38,9 @@ def emitter(
         try:
             value = encode(row)
             key = make_key(row) if make_key else meta.key
-            if headers or len(value or b"") + len(key or b"") > near:
-                size = record_size(value, key, headers)
-                if size > limit:
-                    raise ValueError(f"{size} bytes are too large for topic '{topic}' (max.message.bytes {limit})")
+            size = record_size(value, key, headers)
+            if size > limit:
+                raise ValueError(f"{size} bytes are too large for topic '{topic}' (max.message.bytes {limit})")
         except Exception as error:
             raise StepFailed(output.id, error) from error
         if timestamp is UNCHANGED:

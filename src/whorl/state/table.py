@@ -37,8 +37,7 @@ class Table:
         self.fitting: Callable[[bytes, Any, int], Any] | None = None
         """From a key, what is stored for it, and the version that stored it, to what it is now."""
         self._groups: dict[bytes, set[bytes]] = {}
-        self.cache = room.cache()
-        """Committed values that were read or written lately."""
+        self._cache = room.cache()
         self._backend, self._times, self._room = backend, times, room
         self.note = journal.append
         """What a key held, before it is written."""
@@ -142,7 +141,7 @@ class Table:
 
     def settle(self) -> None:
         """What was written is committed. Large values are not cached, so that those in the cache cannot outgrow what was counted."""
-        values, cache = self.values, self.cache
+        values, cache = self.values, self._cache
         before = len(cache)
         cache.update(values)
         fresh = len(cache) - before
@@ -156,7 +155,7 @@ class Table:
         self._groups.clear()
 
     def close(self) -> None:
-        self._room.forget(self.cache)
+        self._room.forget(self._cache)
 
     def remove_expired(self, key: bytes) -> bool:
         """Of a key that is expired in the store; not if this transaction put it anew."""
@@ -167,7 +166,7 @@ class Table:
 
     def committed(self, key: bytes) -> Any:
         """The table's own object, or `GONE`; expired or not."""
-        value = self.cache.get(key, ABSENT)
+        value = self._cache.get(key, ABSENT)
         if value is ABSENT:
             raw = self._backend.get(self.prefix + key)
             if raw is None:
@@ -175,7 +174,7 @@ class Table:
             value = self._read(key, raw)
             if not is_large(raw):
                 self._room.take(len(key) + _OVERHEAD + len(raw))
-                self.cache[key] = value
+                self._cache[key] = value
         return value
 
     # -- within -----------------------------------------------------------------------------------------------------------------------

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError
 
 from whorl.config.settings import Settings
 from whorl.kafka.clients import Clients
-from whorl.kafka.transactions import Aborted, Transactions, translate
+from whorl.kafka.transactions import Aborted, Transactions, hand_over
 from whorl.sinks.kafka import Entry
 
 _BATCH = 1_000_000
@@ -36,16 +36,7 @@ class Outlet:
         self._producer = self._plain or producer
 
     def produce(self, entries: Iterable[Entry]) -> None:
-        produce = self._producer.produce
-        for entry in entries:
-            while True:
-                try:
-                    produce(*entry)
-                    break
-                except BufferError:
-                    self.poll(0.1)
-                except KafkaException as error:
-                    raise translate(error) from None
+        hand_over(self._producer, entries, self.poll)
 
     def produce_inside(self, entries: Iterable[Entry]) -> None:
         """In the transaction, whatever the guarantee: what leads back into state must not double."""

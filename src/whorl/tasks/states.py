@@ -129,7 +129,7 @@ class States:
     def write(self, lp: int, positions: Mapping[Place, int], transactions: Transactions) -> None:
         state, topic = self._of[lp], self._assignment.changelog
         delta = state.delta()
-        transactions.produce_all(topic, lp, delta)
+        transactions.produce_all((topic, value, key, lp) for key, value in delta)
         for record in self._publishing.records(state, (key for key, _ in delta)):
             transactions.produce(*record, BY_KEY)
         self._written[lp] = encode_lp(positions, state.times())

@@ -37,17 +37,14 @@ def no_number(value: Any, column: str) -> str:
 
 
 def number_reader(column: str, text: bool) -> Callable[[Row], Any]:
-    """From a row to the number in a column, or None; `text`: it is written in digits, most often those of a whole number."""
+    """From a row to the number in a column, or None; `text`: it is written in digits."""
 
     def read(row: Row) -> Any:
         value = row.get(column)
         if value.__class__ in _PASS:
             return value
         if text and value.__class__ is str:
-            try:
-                return int(value)
-            except ValueError:
-                return number(value, column)
+            return number(value, column)
         raise ValueError(no_number(value, column))
 
     return read
@@ -55,8 +52,6 @@ def number_reader(column: str, text: bool) -> Callable[[Row], Any]:
 
 def plus(total: Any, value: Any) -> Any:
     """Null counts for nothing."""
-    if total.__class__ is int and value.__class__ is int:
-        return total + value
     if total is None or value is None:
         return value if total is None else total
     if total.__class__ is not Decimal and value.__class__ is not Decimal:
