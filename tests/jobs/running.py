@@ -199,7 +199,7 @@ def grow(address: str, topic: str, partitions: int) -> None:
     eventually(lambda: admin.list_topics(topic, timeout=5).topics[topic].partitions.get(last), what="all partitions")
 
 
-def more(address: str, topic: str, running: Running) -> None:
+def more(address: str, topic: str, running: Running, within: float = 60.0) -> None:
     """Returns when something was written to a topic since."""
     cluster = Cluster(KafkaClients(address))
 
@@ -208,7 +208,7 @@ def more(address: str, topic: str, running: Running) -> None:
 
     before = end()
     try:
-        eventually(lambda: end() > before, what="more rows")
+        eventually(lambda: end() > before, within)
     except AssertionError:
         raise AssertionError(f"nothing comes to '{topic}':\n{running.output}") from None
 

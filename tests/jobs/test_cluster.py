@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from running import CLEAN, Feed, Running, count_committed, eventually, judge
+from running import CLEAN, Feed, Running, count_committed, eventually, judge, more
 from standalone import StandaloneCluster
 
 from whorl.broker import Broker
@@ -43,15 +43,9 @@ def test_tasks_and_a_query_run_on_executors_and_survive_one(
     feed = Feed(broker.address, source).start()
     running = whorl_run(file, "--master", cluster.master)
 
-    def grows() -> None:
-        before = count_committed(broker.address, sink)
-        eventually(
-            lambda: count_committed(broker.address, sink) > before, within=90, what=f"more output; {running.output}"
-        )
-
-    grows()
+    more(broker.address, sink, running, within=120)
     os.kill(eventually(cluster.executors)[0], signal.SIGKILL)
-    grows()
+    more(broker.address, sink, running, within=120)
     feed.stop()
     eventually(lambda: count_committed(broker.address, sink) >= sum(feed.counts.values()), what="all of it")
     assert running.stop() == 0, running.output
