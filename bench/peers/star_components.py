@@ -32,9 +32,9 @@ def main(broker: str, jars: str, master: str, warm_up: str, topic: str, folder: 
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    written(components(edges_of(spark, broker, warm_up))[0], f"{folder}/warm-up")
+    written(components(edges_of(spark, broker, warm_up), f"{folder}/warming")[0], f"{folder}/warm-up")
     started = time.monotonic()
-    found, iterations = components(edges_of(spark, broker, topic))
+    found, iterations = components(edges_of(spark, broker, topic), f"{folder}/steps")
     written(found, f"{folder}/found")
     print(f"seconds={time.monotonic() - started:.2f} iterations={iterations}", flush=True)
     spark.stop()
@@ -51,11 +51,14 @@ def edges_of(spark: SparkSession, broker: str, topic: str) -> DataFrame:
     return records.select(F.from_json(F.col("value").cast("string"), EDGE).alias("edge")).select("edge.*").persist()
 
 
-def components(given: DataFrame) -> tuple[DataFrame, int]:
-    """In `edges` src < dst throughout; when no smallest neighbour changes any more, each vertex has one edge: from its component's name."""
+def components(given: DataFrame, folder: str) -> tuple[DataFrame, int]:
+    """In `edges` src < dst throughout; when no smallest neighbour changes any more, each vertex has one edge: from its component's name.
+
+    Each step's edges go to files, as GraphFrames does it too: Spark multiplies the sizes it expects of joins over local checkpoints, and after
+    a dozen steps planning took minutes."""
     vertices = given.select(F.col("src").alias("id")).union(given.select("dst")).distinct().persist()
     edges = given.select(F.least("src", "dst").alias("src"), F.greatest("src", "dst").alias("dst"))
-    edges = edges.where("src < dst").distinct().localCheckpoint()
+    edges = cut(edges.where("src < dst").distinct(), f"{folder}/0")
     before, iterations = None, 0
     while True:
         iterations += 1
@@ -64,8 +67,8 @@ def components(given: DataFrame) -> tuple[DataFrame, int]:
         large = large.persist()
         small = large.groupBy("src").agg(F.min("dst").alias("least")).persist()
         across = large.join(small, "src").select(F.col("least").alias("src"), "dst").where("src != dst")
-        edges = across.union(small.select(F.col("least").alias("src"), F.col("src").alias("dst"))).distinct()
-        edges = edges.localCheckpoint()
+        edges = across.union(small.select(F.col("least").alias("src"), F.col("src").alias("dst")))
+        edges = cut(edges.distinct(), f"{folder}/{iterations}")
         now = smallest.agg(F.sum(F.col("least").cast("decimal(38,0)")), F.count("*")).first()
         for each in (smallest, large, small):
             each.unpersist()
@@ -80,6 +83,11 @@ def large_neighbours(edges: DataFrame) -> DataFrame:
     """Of each vertex the smallest among its neighbours and itself."""
     both = edges.union(edges.select(F.col("dst").alias("src"), F.col("src").alias("dst")))
     return both.groupBy("src").agg(F.min("dst").alias("least")).select("src", F.least("src", "least").alias("least"))
+
+
+def cut(edges: DataFrame, folder: str) -> DataFrame:
+    written(edges, folder)
+    return edges.sparkSession.read.parquet(folder)
 
 
 def written(found: DataFrame, folder: str) -> None:

@@ -54,11 +54,14 @@ class KeyedStep:
         """The clocks by which anything it keeps ends."""
         return self._binding.expires_by
 
-    def kept(self, lp: LpState, key: bytes) -> Row:
-        """What its states hold for a key, by name, those that are no maps; not to be changed."""
-        named = zip(self._binding.names, self._tables.get(lp, ()), strict=False)
-        values = ((name, table.peek(key)) for name, table in named if name)
-        return {name: value for name, value in values if value is not None}
+    def changed(self, lp: LpState) -> Iterator[tuple[bytes, Row]]:
+        """Each key of which this transaction changes anything, with what its states hold now, by name, those that are no maps; not to be
+        changed."""
+        tables = self._tables.get(lp, ())
+        keys = dict.fromkeys(key for table in tables for key in table.changed())
+        named = [(name, table.peek) for name, table in zip(self._binding.names, tables, strict=False) if name]
+        for key in keys:
+            yield key, {name: value for name, peek in named if (value := peek(key)) is not None}
 
     def open(self) -> None:
         self.operator.open(self._context)

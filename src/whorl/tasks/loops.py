@@ -23,9 +23,6 @@ from whorl.tasks.run import Given, Run
 from whorl.tasks.states import States
 from whorl.tasks.work import Work
 
-_FULL = 0.5
-"""The share of a bulk from which on more of it is awaited rather than a commit made at once."""
-
 
 class Undone(Exception):
     """User code failed where what it has left in memory cannot be undone: nothing since the last commit is kept."""
@@ -47,7 +44,7 @@ class LoopRun(Run):
         self._returning = {output.topic for output in component.outputs if output.rounds == "next"}
         own = {place for place in positions if place[0] in back}
         self._inbox = Inbox(own, task.orders, work.combiners)
-        self._hurries = self._bulk_is_full = False
+        self._hurries = False
         self._keys: set[Any] = set()
 
     # -- 4 process --------------------------------------------------------------------------------------------------------------------
@@ -56,7 +53,6 @@ class LoopRun(Run):
         return 0.0 if self._hurries else super()._wait()
 
     def _sorted(self, messages: list[Any]) -> tuple[dict[Place, list[Any]], dict[Place, int]]:
-        self._bulk_is_full = len(messages) >= self._settings.bulk_records * _FULL
         places, ends = super()._sorted(messages)
         for place in places:
             if place[0] in self._round_topics:
@@ -207,7 +203,7 @@ class LoopRun(Run):
 
     def _commit_if_due(self) -> None:
         self._turn()
-        if self._clock() >= self._commit_at or (self._hurries and not self._bulk_is_full):
+        if self._clock() >= self._commit_at or (self._hurries and not self._is_behind):
             self.commit()
 
     def commit(self) -> None:

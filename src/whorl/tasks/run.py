@@ -34,6 +34,10 @@ from whorl.tasks.work import Work
 _IDLE_WAIT = 0.1
 _LAG_EVERY = 0.5
 _NEVER = float("inf")
+_FULL = 0.5
+"""The share of a bulk from which on a task is behind: there is more where that came from."""
+_WORK_PER_COMMIT, _LONGEST = 2.0, 5.0
+"""While behind, a task works so many times as long as its last commit took before the next, and at most so many seconds."""
 _TOPIC_GONE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
 _OFFSET_GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
 
@@ -78,6 +82,7 @@ class Run:
         self._held: dict[Place, Held] = {}
         self._commit_at, self._lag_at = _NEVER, 0.0
         self._uncommitted = 0
+        self._is_behind, self._commit_took = False, 0.0
         self._failures = Failures(task.assignment, self._work.policies, task.figures)
         component = task.assignment.component
         generated = {generated_topic(i): i.source for i in component.inputs if i.source and is_generated(i)}
@@ -221,6 +226,7 @@ class Run:
 
     def _sorted(self, messages: list[Any]) -> tuple[dict[Place, list[Any]], dict[Place, int]]:
         """Records by place in the order they came, and the ends that were reached."""
+        self._is_behind = len(messages) >= self._settings.bulk_records * _FULL
         places: dict[Place, list[Any]] = {}
         ends: dict[Place, int] = {}
         for message in messages:
@@ -366,7 +372,12 @@ class Run:
     def _begin(self) -> None:
         if not self._transactions.open:
             self._transactions.begin()
-            self._commit_at = self._clock() + self._settings.commit_interval
+            self._commit_at = self._clock() + self._patience()
+
+    def _patience(self) -> float:
+        """Until the next commit. Whoever waits for the end of a backlog is better served by few large ones."""
+        asked = self._settings.commit_interval
+        return max(asked, min(self._commit_took * _WORK_PER_COMMIT, _LONGEST)) if self._is_behind else asked
 
     def commit(self) -> None:
         """Outputs, positions, group, all or nothing."""
@@ -410,7 +421,8 @@ class Run:
         figures.committed = dict(self._positions)
         figures.written += self._work.taken()
         figures.commits += 1
-        figures.commit_seconds += self._clock() - started
+        self._commit_took = self._clock() - started
+        figures.commit_seconds += self._commit_took
         if self._states is not None:
             figures.timers = self._states.waiting_for_time
         self._moved.clear()

@@ -17,7 +17,6 @@ from confluent_kafka import TopicPartition
 from whorl.kafka.clients import Clients
 from whorl.kafka.reading import read_bulks_on
 from whorl.kafka.transactions import Transactions
-from whorl.sinks.kafka import BY_KEY
 from whorl.state.backend import Backend, MemoryBackend
 from whorl.state.behind import WriteBehind
 from whorl.state.partition import LP_KEY, LpState
@@ -128,10 +127,8 @@ class States:
 
     def write(self, lp: int, positions: Mapping[Place, int], transactions: Transactions) -> None:
         state, topic = self._of[lp], self._assignment.changelog
-        delta = state.delta()
-        transactions.produce_all((topic, value, key, lp) for key, value in delta)
-        for record in self._publishing.records(state, (key for key, _ in delta)):
-            transactions.produce(*record, BY_KEY)
+        transactions.produce_all((topic, value, key, lp) for key, value in state.delta())
+        transactions.produce_all(self._publishing.records(state))
         self._written[lp] = encode_lp(positions, state.times())
         transactions.produce(topic, self._written[lp], LP_KEY, lp)
 
