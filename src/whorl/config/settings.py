@@ -93,7 +93,7 @@ class Settings(Options):
     commit_interval: Duration = Field(
         default=0.1,
         gt=0,
-        description="the longest time between two commits; while far behind, twice as long as the last one took",
+        description="the longest time between two commits; while behind, longer, so that a fifth of the time goes to them",
     )
     commit_records: int = Field(default=100_000, ge=1, description="the most source records of one transaction")
     bulk_records: int = Field(default=10_000, ge=1, description="the most records of one poll")

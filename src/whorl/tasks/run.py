@@ -36,8 +36,8 @@ _LAG_EVERY = 0.5
 _NEVER = float("inf")
 _FULL = 0.5
 """The share of a bulk from which on a task is behind: there is more where that came from."""
-_WORK_PER_COMMIT, _LONGEST = 2.0, 5.0
-"""While behind, a task works so many times as long as its last commit took before the next, and at most so many seconds."""
+_WORK_PER_COMMIT, _LONGEST = 4.0, 10.0
+"""While behind, a task works so many times as long as its last commit took before the next one, and at most so many seconds."""
 _TOPIC_GONE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
 _OFFSET_GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
 
