@@ -19,7 +19,7 @@ from examples.graphstream.rings import batch
 
 from whorl.broker import Broker
 from whorl.config.loader import load
-from whorl.graph.check import check
+from whorl.flow.check import check
 from whorl.testing import Given, PipelineHarness
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

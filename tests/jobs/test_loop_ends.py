@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from whorl.config.loader import load
-from whorl.graph.check import checked
+from whorl.flow.check import checked
 from whorl.jobs.ends import CatchUp, Quiet
 from whorl.kafka.topics import Place
 from whorl.plan.planner import make_plan

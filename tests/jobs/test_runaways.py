@@ -9,7 +9,7 @@ import pytest
 
 from whorl.config.loader import load
 from whorl.config.settings import Restart
-from whorl.graph.check import checked
+from whorl.flow.check import checked
 from whorl.jobs.runaways import Runaway, Runaways
 from whorl.plan.planner import make_plan
 from whorl.tasks.control import Status

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from whorl.config.loader import Loaded
 from whorl.errors import PreflightFailed, Superseded, UsageError, WhorlError, WorldError
-from whorl.graph.check import checked
+from whorl.flow.check import checked
 from whorl.jobs.address import clients_of
 from whorl.jobs.begin import first_positions
 from whorl.jobs.ends import CatchUp, Quiet

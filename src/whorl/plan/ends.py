@@ -6,9 +6,9 @@ A topic between tasks components holds rows with all their types; one that a que
 from __future__ import annotations
 
 from whorl.config.spec import FileSink, KafkaSink, KafkaSource, SinkOptions, SourceOptions
+from whorl.flow.graph import Edge, Node, StreamGraph, keyed_by
+from whorl.flow.times import edge_watermark, own_watermark
 from whorl.formats import FormatOptions, parse_format
-from whorl.graph.graph import Edge, Node, StreamGraph, keyed_by
-from whorl.graph.times import edge_watermark, own_watermark
 from whorl.operators.operator import OperatorType
 from whorl.operators.record import LOOP
 from whorl.plan import naming

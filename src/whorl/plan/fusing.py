@@ -14,7 +14,7 @@ from types import UnionType
 
 from whorl.config.settings import Settings
 from whorl.config.spec import KafkaSource, SourceOptions
-from whorl.graph.graph import Edge, Kind, Node, StreamGraph, is_table, keyed_by
+from whorl.flow.graph import Edge, Kind, Node, StreamGraph, is_table, keyed_by
 from whorl.operators.native import Keyed, Native, Query, Unique
 from whorl.operators.operator import OperatorType
 from whorl.plan.ends import is_sorted_before

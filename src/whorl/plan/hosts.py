@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from whorl.config.spec import RateSource, SourceOptions
-from whorl.graph.graph import Edge, Kind, Node, StreamGraph
+from whorl.flow.graph import Edge, Kind, Node, StreamGraph
 from whorl.operators.native import Call, Keyed
 from whorl.operators.operator import OperatorType
 from whorl.plan.plan import Host

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from whorl.config.spec import FileSink, FileSource, KafkaSink, KafkaSource
-from whorl.graph.graph import Edge, Kind, Node
+from whorl.flow.graph import Edge, Kind, Node
 from whorl.plan.layers import Box, Frame
 from whorl.plan.plan import Plan
 from whorl.plan.returns import Back

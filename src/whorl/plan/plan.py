@@ -13,8 +13,8 @@ from typing import Literal
 
 from whorl.config.settings import Settings
 from whorl.config.spec import Combine, FileSource, KafkaSource, SinkOptions, SourceOptions, Watermark
+from whorl.flow.graph import Node, StreamGraph, keyed_by
 from whorl.formats import FormatOptions
-from whorl.graph.graph import Node, StreamGraph, keyed_by
 from whorl.operators.native import ROW_BY_ROW, Keyed, Native, Query, Unique
 from whorl.operators.operator import ErrorPolicy, OperatorType
 from whorl.schema import Schema

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from whorl.config.settings import Settings
 from whorl.config.spec import KafkaSource
 from whorl.errors import CheckFailed, Finding
+from whorl.flow.check import in_order
+from whorl.flow.graph import Edge, Kind, Node, StreamGraph, is_table, keyed_by
 from whorl.formats import FormatOptions
-from whorl.graph.check import in_order
-from whorl.graph.graph import Edge, Kind, Node, StreamGraph, is_table, keyed_by
 from whorl.operators.native import ROW_BY_ROW
 from whorl.operators.operator import OperatorType
 from whorl.plan import naming

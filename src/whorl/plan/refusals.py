@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from whorl.config.settings import Settings
 from whorl.config.spec import KafkaSource
 from whorl.errors import Finding
-from whorl.graph.graph import Node, StreamGraph, keyed_by
+from whorl.flow.graph import Node, StreamGraph, keyed_by
 from whorl.operators.native import ROW_BY_ROW, Call, Query
 from whorl.plan.plan import Component, OutputKind, Plan
 

@@ -11,7 +11,7 @@ import networkx as nx
 import pytest
 
 from whorl.config.loader import load
-from whorl.graph.check import check
+from whorl.flow.check import check
 from whorl.testing import Crash, PipelineHarness
 
 EDGES = [(1, 2), (4, 3), (2, 3), (7, 7), (9, 8), (3, 1), (8, 10), (12, 11), (10, 12), (2, 1)]

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from whorl.config.loader import Loaded
 from whorl.config.spec import Named, OperatorSpec
 from whorl.errors import Finding
-from whorl.graph.graph import Edge
+from whorl.flow.graph import Edge
 
 BY_SIDE_EFFECT = ("python",)
 """Operators whose output nobody need read."""

@@ -13,7 +13,7 @@ from whorl.config.document import read
 from whorl.config.loader import load
 from whorl.config.validation import validate
 from whorl.errors import CheckFailed, Location
-from whorl.graph.check import check, checked
+from whorl.flow.check import check, checked
 from whorl.units import Size
 
 HEAD = """\

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from whorl.config.loader import Loaded
 from whorl.errors import CheckFailed, Finding, Location
-from whorl.graph.build import build
-from whorl.graph.graph import StreamGraph
-from whorl.graph.shape import shape
-from whorl.graph.wiring import wire
+from whorl.flow.build import build
+from whorl.flow.graph import StreamGraph
+from whorl.flow.shape import shape
+from whorl.flow.wiring import wire
 
 
 def check(loaded: Loaded) -> list[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from whorl.config.spec import Watermark
-from whorl.graph.graph import Edge, Node, StreamGraph
+from whorl.flow.graph import Edge, Node, StreamGraph
 from whorl.schema import UNKNOWN, Schema
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from whorl.config.full import LOOP_KEYS
 from whorl.config.loader import Loaded
 from whorl.errors import Finding
-from whorl.graph.graph import Edge, StreamGraph
+from whorl.flow.graph import Edge, StreamGraph
 
 
 def loop_findings(loaded: Loaded, graph: StreamGraph) -> Iterator[Finding]:

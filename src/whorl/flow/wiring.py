@@ -9,7 +9,7 @@ from whorl.config.codes import suggest
 from whorl.config.loader import Loaded
 from whorl.config.spec import Link, Named, PipelineSpec
 from whorl.errors import Finding
-from whorl.graph.graph import Edge, reachable
+from whorl.flow.graph import Edge, reachable
 
 _ADD = "add it, or take the edge away"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from whorl.config.spec import FileSink
-from whorl.graph.graph import Kind, Node, StreamGraph
+from whorl.flow.graph import Kind, Node, StreamGraph
 from whorl.operators.native import Call, Keyed, Native, Query
 from whorl.operators.operator import OperatorType
 

@@ -11,7 +11,7 @@ import yaml
 
 from whorl.config.codes import CODES
 from whorl.config.loader import load
-from whorl.graph.check import check
+from whorl.flow.check import check
 
 FULL = {
     "name": "p",

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from whorl.config.loader import load
-from whorl.graph.check import examine
-from whorl.graph.graph import StreamGraph
+from whorl.flow.check import examine
+from whorl.flow.graph import StreamGraph
 from whorl.operators.native import Query, Select
 from whorl.operators.operator import OperatorType
 

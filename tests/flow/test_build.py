@@ -5,9 +5,9 @@ import pytest
 from whorl.config.loader import load
 from whorl.config.spec import KafkaSource
 from whorl.errors import Finding, Location
-from whorl.graph.build import build
-from whorl.graph.columns import offset_of, together
-from whorl.graph.graph import Kind
+from whorl.flow.build import build
+from whorl.flow.columns import offset_of, together
+from whorl.flow.graph import Kind
 from whorl.operators.registry import OPERATORS
 from whorl.schema import Schema
 

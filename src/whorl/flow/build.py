@@ -17,13 +17,13 @@ from whorl.config.spec import OperatorSpec, SinkOptions, SourceOptions
 from whorl.config.tree import Tree
 from whorl.config.validation import validate
 from whorl.errors import Finding, PipelineError
+from whorl.flow.columns import Columns
+from whorl.flow.graph import Edge, Kind, Node, StreamGraph
+from whorl.flow.hosts import host_findings
+from whorl.flow.loops import loop_findings
+from whorl.flow.user_code import user_modules
+from whorl.flow.wiring import wire
 from whorl.formats.options import AvroFormat
-from whorl.graph.columns import Columns
-from whorl.graph.graph import Edge, Kind, Node, StreamGraph
-from whorl.graph.hosts import host_findings
-from whorl.graph.loops import loop_findings
-from whorl.graph.user_code import user_modules
-from whorl.graph.wiring import wire
 from whorl.operators.operator import OperatorType
 from whorl.operators.record import LOOP
 from whorl.operators.registry import OPERATORS

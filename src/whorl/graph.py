@@ -4,7 +4,7 @@
         def compute(self, vertex, messages, context): ...
 
 The algorithms that come with Whorl are operator types: `connected_components`, `shortest_paths`, `reachability`, `pagerank`,
-`label_propagation`. docs/graphs.md tells of both. (`whorl.graph`, without the s, is the graph of a pipeline.)
+`label_propagation`. docs/graphs.md tells of both.
 """
 
 from whorl.operators.graphs.vertices import Vertex, VertexProgram

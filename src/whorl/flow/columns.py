@@ -14,9 +14,9 @@ from whorl.config.loader import Loaded
 from whorl.config.spec import FileSink, KafkaSink, KafkaSource, SinkOptions, SourceOptions, Watermark
 from whorl.config.tree import Path
 from whorl.errors import Finding, Location, PipelineError
+from whorl.flow.graph import Edge, Node, StreamGraph, is_table, together
+from whorl.flow.times import edge_watermark
 from whorl.formats import FormatOptions, codec
-from whorl.graph.graph import Edge, Node, StreamGraph, is_table, together
-from whorl.graph.times import edge_watermark
 from whorl.operators.expressions import compile_expression
 from whorl.operators.loading import load
 from whorl.operators.operator import OperatorType, Upstream

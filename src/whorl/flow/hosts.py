@@ -11,8 +11,8 @@ from functools import cached_property
 from whorl.config.loader import Loaded
 from whorl.config.spec import FileSink, FileSource, ListSource, Named, SourceOptions
 from whorl.errors import Finding
-from whorl.graph.graph import Edge, Kind, Node, StreamGraph, is_table, keyed_by
-from whorl.graph.mode import unfinal
+from whorl.flow.graph import Edge, Kind, Node, StreamGraph, is_table, keyed_by
+from whorl.flow.mode import unfinal
 from whorl.operators.operator import OperatorType
 from whorl.schema import UNKNOWN, Schema
 
