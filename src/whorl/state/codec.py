@@ -40,6 +40,8 @@ _SURROGATES = "surrogatepass"
 
 TIMERS = "_timers"
 ORDER = "_order"
+SUPERSTEP = "_superstep"
+"""The table in which an lp keeps how far it is, where an operator goes by supersteps."""
 MAP = "{}"
 """What the names of tables with maps end with."""
 LONGEST_KEY = 511
@@ -212,6 +214,8 @@ def address(entry: bytes) -> Address | None:
     if table == ORDER.encode():
         return None
     operator, _, state = table.decode().partition("/")
+    if state == SUPERSTEP:
+        return None
     if not state.endswith(MAP):
         return Address(operator, state, rest)
     return Address(operator, state.removesuffix(MAP), *map_entry(rest))

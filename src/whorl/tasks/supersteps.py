@@ -22,6 +22,7 @@ from whorl.operators.keyed import combined
 from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.record import ROUND, Message, round_of, with_round
 from whorl.sinks.kafka import Entry
+from whorl.state.codec import SUPERSTEP
 from whorl.state.partition import LpState
 from whorl.state.table import Table
 from whorl.state.timers import Kind
@@ -34,7 +35,7 @@ from whorl.tasks.states import States
 from whorl.tasks.work import Work
 
 MARKER = "whorl-marker"
-_STATE, _KEY = "_superstep", b""
+_KEY = b""
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class SuperstepRun(LoopRun):
         (id,) = (placed.node.id for placed in task.assignment.component.operators if placed.node.loop.supersteps)
         (self._topic,) = (input.topic for input in task.assignment.component.feedback)
         self._step: KeyedStep = work.keyed[id]
-        self._kept: dict[int, Table] = {state.number: state.table(id, _STATE) for state in states}
+        self._kept: dict[int, Table] = {state.number: state.table(id, SUPERSTEP) for state in states}
         self._lps = {lp: Lp(lp, **(table.get(_KEY) or {})) for lp, table in self._kept.items()}
         self._read = dict(positions)
 
