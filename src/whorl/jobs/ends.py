@@ -82,9 +82,9 @@ class Quiet:
         self._since: float | None = None
 
     def reached(self) -> bool:
-        """Notes in the job how long it took from the moment when all tasks were at work."""
+        """Notes in the job how long it took from the moment when the first task was at work."""
         views = self._job.watch.components.values()
-        if self._since is None and all(view.steps == {"running"} for view in views):
+        if self._since is None and any("running" in view.steps for view in views):
             self._since = time.monotonic()
         if self._since is not None and self._is_quiet():
             self._job.quiet_after = time.monotonic() - self._since

@@ -58,10 +58,14 @@ class KeyedStep:
         """Each key of which this transaction changes anything, with what its states hold now, by name, those that are no maps; not to be
         changed."""
         tables = self._tables.get(lp, ())
-        keys = dict.fromkeys(key for table in tables for key in table.changed())
-        named = [(name, table.peek) for name, table in zip(self._binding.names, tables, strict=False) if name]
-        for key in keys:
-            yield key, {name: value for name, peek in named if (value := peek(key)) is not None}
+        named = [(name, table) for name, table in zip(self._binding.names, tables, strict=False) if name]
+        if len(tables) == len(named) == 1:  # as a rule
+            name, table = named[0]
+            for key, value in table.changed_values():
+                yield key, {} if value is None else {name: value}
+            return
+        for key in dict.fromkeys(key for table in tables for key in table.changed()):
+            yield key, {name: value for name, table in named if (value := table.peek(key)) is not None}
 
     def open(self) -> None:
         self.operator.open(self._context)
