@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test long tools lint clean
+.PHONY: install demo test test-real test-memory long tools lint clean
 
 install: $(STAMP)
 
@@ -19,7 +19,14 @@ demo: install
 	$(BIN)/python examples/demo.py
 
 test: install lint tools
-	$(BIN)/python -m pytest -m "not long"
+	$(MAKE) --no-print-directory -j2 --output-sync=target test-real test-memory
+
+# What needs a broker or Spark, one after the other, since they share one of each; it waits more than it computes.
+test-real:
+	$(BIN)/python -m pytest -m "real and not long"
+
+test-memory:
+	nice $(BIN)/python -m pytest -m "not real"
 
 # Minutes of real runs: what `make test` proves in memory or in a shorter run, once more at full length.
 long: install tools

@@ -9,13 +9,27 @@ from types import FrameType
 
 from confluent_kafka import KafkaException
 
-from bench import count, exactly_once, forward, keys, memory, query, recovery, rescale, start, state_latency
+from bench import (
+    components,
+    count,
+    exactly_once,
+    forward,
+    keys,
+    memory,
+    query,
+    recovery,
+    recursion,
+    rescale,
+    start,
+    state_latency,
+)
 from bench.failures import BenchFailed
 from whorl.errors import WhorlError
 
 BENCHMARKS = {
     "forward": forward, "count": count, "query": query, "exactly_once": exactly_once, "recovery": recovery, "keys": keys,
-    "rescale": rescale, "latency": state_latency, "memory": memory, "start": start,
+    "rescale": rescale, "latency": state_latency, "memory": memory, "start": start, "components": components,
+    "recursion": recursion,
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import signal
 import time
 from argparse import ArgumentParser, Namespace
@@ -15,7 +16,7 @@ from confluent_kafka import KafkaException
 from bench.failures import ProcessFailed, TooSlow
 from bench.peers import Work
 from bench.processes import Member, Process, send
-from bench.topics import Topics
+from bench.topics import PARTITIONS, Topics
 from bench.whorl_side import daemons, jvm, run_whorl, workers
 
 VICTIMS: dict[str, Callable[[Process], list[Member]]] = {
@@ -24,6 +25,7 @@ VICTIMS: dict[str, Callable[[Process], list[Member]]] = {
     "jvm": jvm,
     "driver": lambda process: [member for member in process.members() if member.pid == process.pid],
 }
+DISK, TASKS = "disk", "tasks"
 STUCK_S = 150
 ORPHAN_S = 30
 AT_ONCE = 0.25
@@ -70,12 +72,12 @@ class Supervised:
             self._dead.append((self.process, time.monotonic()))
             self.process = self._start()
 
-    def catch_up(self) -> None:
+    def catch_up(self, until: str = "--until-caught-up") -> None:
         """A graceful stop, then a run to the end of the source."""
         self.process.interrupt(60)
         deadline = time.monotonic() + STUCK_S
         while time.monotonic() < deadline:
-            self.process = self._start("--until-caught-up")
+            self.process = self._start(until)
             code = self.process.wait(STUCK_S)
             self.process.kill()
             if code == 0:
@@ -102,6 +104,29 @@ class Supervised:
             if time.monotonic() - since > ORPHAN_S:
                 orphans = ", ".join(f"{member.pid} {member.command[:60]}" for member in process.members())
                 raise ProcessFailed(f"still alive {ORPHAN_S} s after their driver: {orphans}")
+
+
+def lose_disk(pipeline: Supervised, copies: Path) -> str:
+    """As on another machine: what the tasks kept on disk is gone with them."""
+    pipeline.process.kill()
+    lost = sum(1 for _ in copies.glob("*/*/*/*/data.mdb"))
+    shutil.rmtree(copies, ignore_errors=True)
+    return f"all processes, and {lost} copies gone"
+
+
+def change_tasks(pipeline: Supervised, dice: random.Random) -> str:
+    pipeline.process.kill()
+    pipeline.settings["tasks"] = dice.choice([1, *range(3, PARTITIONS + 1)])
+    return f"all processes, now {pipeline.settings['tasks']} tasks"
+
+
+def with_changes(kills: int, dice: random.Random) -> list[str]:
+    """The kills of processes in turns, and somewhere among them, once each, the two that change more."""
+    once = [DISK, TASKS][:kills]
+    kinds = in_turns(tuple(VICTIMS), kills - len(once), dice)
+    for kind in once:
+        kinds.insert(dice.randint(0, len(kinds)), kind)
+    return kinds
 
 
 class Killer:

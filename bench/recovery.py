@@ -7,32 +7,38 @@ State is read from outside, as `whorl state` reads it; rows and the source by a 
 from __future__ import annotations
 
 import json
-import random
-import shutil
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from bench.cluster import cluster
 from bench.failures import FeederFailed
-from bench.killing import VICTIMS, Killer, Supervised, add_kill_options, in_turns, thrown
+from bench.killing import (
+    DISK,
+    TASKS,
+    Killer,
+    Supervised,
+    add_kill_options,
+    change_tasks,
+    lose_disk,
+    thrown,
+    with_changes,
+)
 from bench.peers import Work
 from bench.processes import temporary_folder
 from bench.sequences import KEYS, Feeder, Verdict, judge, numbers
-from bench.topics import PARTITIONS, Topics
+from bench.topics import Topics
 from bench.watched import Kept, Model, time_of
 from whorl.kafka.clients import KafkaClients
 from whorl.kafka.topics import Cluster
 from whorl.operators.keyed import milliseconds
 from whorl.reading.reader import StateReader
 
-DISK, TASKS = "disk", "tasks"
 OPERATORS = ("watch", "counted")
 SHOWN = 5
 # A ring by event time carries that time, which Kafka would take for the age of the record.
@@ -54,8 +60,8 @@ def main(options: Namespace) -> int:
         pipeline = stack.enter_context(Supervised("recovery.yaml", work, folder, {"state.dir": copies}))
         feeder = Feeder(broker.address, work.source, options.rate, _record)
         stack.callback(feeder.stop)
-        others = {DISK: partial(_lose_disk, pipeline, copies), TASKS: partial(_change_tasks, pipeline, dice)}
-        Killer(pipeline, topics, dice, others).run(_kinds(options.kills, dice))
+        others = {DISK: partial(lose_disk, pipeline, copies), TASKS: partial(change_tasks, pipeline, dice)}
+        Killer(pipeline, topics, dice, others).run(with_changes(options.kills, dice))
         sent = feeder.finish(options.records, pipeline.keep_running)
         pipeline.catch_up()
         outcome = _outcome(topics, work, sent)
@@ -66,31 +72,6 @@ def main(options: Namespace) -> int:
         f" state={_equal(outcome.state)} timers={_equal(outcome.timers)}"
     )
     return 0 if outcome.clean else 1
-
-
-# -- harm -----------------------------------------------------------------------------------------------------------------------------
-
-
-def _kinds(kills: int, dice: random.Random) -> list[str]:
-    """The kills of processes in turns, and somewhere among them, once each, the two that change more."""
-    once = [DISK, TASKS][:kills]
-    kinds = in_turns(tuple(VICTIMS), kills - len(once), dice)
-    for kind in once:
-        kinds.insert(dice.randint(0, len(kinds)), kind)
-    return kinds
-
-
-def _lose_disk(pipeline: Supervised, copies: Path) -> str:
-    pipeline.process.kill()
-    lost = sum(1 for _ in copies.glob("*/*/*/*/data.mdb"))
-    shutil.rmtree(copies, ignore_errors=True)
-    return f"all processes, and {lost} copies gone"
-
-
-def _change_tasks(pipeline: Supervised, dice: random.Random) -> str:
-    pipeline.process.kill()
-    pipeline.settings["tasks"] = dice.choice([1, *range(3, PARTITIONS + 1)])
-    return f"all processes, now {pipeline.settings['tasks']} tasks"
 
 
 # -- the verdict ----------------------------------------------------------------------------------------------------------------------

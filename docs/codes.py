@@ -70,6 +70,8 @@ RUNNING = {
                      "Take a divisor of the present number of logical partitions; with `max_keys` or `max_bytes` it stays as it is."),
     "savepoint": (3, "There is no such savepoint, one of that name is there already, or the pipeline cannot be saved now.",
                   "The message says which, and what to do."),
+    "runaway": (3, "In a loop there was ever more feedback, and its `on_runaway` is `stop`.",
+                "Bound it with `max_rounds`, merge messages with `combine`, or let it send fewer."),
     "spark": (3, "Spark cannot start, or a Spark job ended by itself.", "Look at Spark's log; `--verbose` shows more."),
     "spark-sql": (1, "Spark refuses the SQL of a query, or it fails on a row.", "The message has Spark's error class and the place in the pipeline."),
     "stop-timeout": (3, "Not all tasks stopped within `stop_timeout`; they were cancelled and their transactions abort.",

@@ -57,6 +57,11 @@ EXAMPLES = {
     "average": "{id: usual, type: average, from: payments, key: account, of: amount, window: 1m, every: 10s}",
     "latest": "{id: last, type: latest, from: payments, key: account, ttl: 30d}",
     "sessionize": "{id: visits, type: sessionize, from: payments, key: account, gap: 30m, aggregates: {spent: sum(amount), last: last(country)}}",
+    "connected_components": "{id: rings, type: connected_components, from: payments, source: account, target: country, publish: rings}",
+    "shortest_paths": "{id: near, type: shortest_paths, from: payments, source: account, target: country, weight: amount, root: a1}",
+    "reachability": "{id: reached, type: reachability, from: payments, source: account, target: country, roots: [a1, a2]}",
+    "pagerank": "{id: ranks, type: pagerank, from: payments, source: account, target: country, weight: amount}",
+    "label_propagation": "{id: groups, type: label_propagation, from: payments, source: account, target: country}",
     "python": "{id: judge, type: python, from: payments, function: judging.judge}",
 }
 """One for each operator, over rows {account, amount, country, tags}; the tests check each."""

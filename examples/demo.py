@@ -1,4 +1,5 @@
-"""What `make demo` runs: a broker, 20,000 payments, a pipeline of SQL, Python and SQL on Spark, and a look at what came out.
+"""What `make demo` runs: a broker, 20,000 payments, a pipeline of SQL, Python and SQL on Spark, and a look at what came out; then a
+pipeline that leads back into itself: rings of accounts that grow together while links between them come in.
 
 Whether it is right is found out by computing the same in plain Python.
 """
@@ -17,6 +18,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
 
+from graphstream import live
 from payments.generate import payments
 from payments.judging import judge
 from rich.console import Console
@@ -114,13 +116,14 @@ def top(accounts: dict[str, Row], count: int) -> Table:
     return table
 
 
-def verdict_on(found: Outcome, expected: Outcome, checks: int) -> tuple[bool, str]:
-    right = found == expected and found.judged + checks + found.dead == COUNT
+def verdict_on(found: Outcome, expected: Outcome, checks: int, rings: tuple[bool, str]) -> tuple[bool, str]:
+    """`rings`: what was found out about the other pipeline."""
+    right = rings[0] and found == expected and found.judged + checks + found.dead == COUNT
     differing = sum(found.accounts.get(name) != row for name, row in expected.accounts.items())
     compared = "as plain Python has them" if not differing else f"{differing} of them not as plain Python has them"
     told = (
         f"{COUNT} payments in, {checks} of nothing left out + {found.judged} judged + {found.dead} dead letters = "
-        f"{found.judged + checks + found.dead}; {found.blocked.total()} blocked; {len(found.accounts)} accounts, {compared}"
+        f"{found.judged + checks + found.dead}; {found.blocked.total()} blocked; {len(found.accounts)} accounts, {compared}; {rings[1]}"
     )
     return right, f"demo {'ok' if right else 'failed'}: {told}"
 
@@ -137,10 +140,12 @@ def main() -> int:
             whorl("topics", "create", "payments", "--partitions", "4", "--broker", broker.address)
             whorl("produce", "payments", str(data), "--key", "account", "--broker", broker.address)
             found = ran(broker.address, f"{folder}/checkpoints")
+            whorl("plan", live.PIPELINE)
+            rings = live.watch(broker.address, Path(folder), console)
         finally:
             broker.stop()
     console.print(top(found.accounts, 8))
-    right, told = verdict_on(found, by_hand(given), sum(payment["amount"] == 0 for payment in given))
+    right, told = verdict_on(found, by_hand(given), sum(payment["amount"] == 0 for payment in given), rings)
     console.print(told)
     return 0 if right else 1
 

@@ -13,6 +13,17 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from whorl.broker import Broker
 
 MakeTopic = Callable[..., str]
+_REAL = {"broker", "topic", "spark"}
+"""Fixtures, and marks, of what needs a broker or a Spark session."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test` runs what needs nothing real beside what does, which leaves most of a second core alone."""
+    for item in items:
+        marks = {mark.name for mark in item.iter_markers()}
+        if _REAL & {*getattr(item, "fixturenames", ())} or marks & {"kafka", "spark", "long"}:
+            item.add_marker("real")
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from whorl.cli.main import VERBS
 from whorl.config.codes import CODES
 from whorl.config.loader import load
 from whorl.config.settings import Settings
-from whorl.graph.check import check
+from whorl.flow.check import check
 from whorl.operators.registry import OPERATORS
 
 ROOT = Path(__file__).parent.parent
@@ -28,7 +28,7 @@ SOURCE = ROOT / "src" / "whorl"
 PAGES = sorted(
     [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "examples" / "README.md", *(ROOT / "docs").glob("*.md")]
 )
-DECLARATIVE = ("config", "graph", "operators", "formats")
+DECLARATIVE = ("config", "flow", "operators", "formats")
 """Parts whose codes are those of `check`."""
 OTHERS = {
     "refunds": "  refunds: {type: kafka, topic: refunds}\n",
@@ -81,7 +81,7 @@ def test_the_life_of_a_record_passes_every_stage() -> None:
     assert {
         "cli",
         "config",
-        "graph",
+        "flow",
         "plan",
         "jobs",
         "spark",

@@ -14,15 +14,19 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from examples.graphstream.generate import links
+from examples.graphstream.rings import batch
 
 from whorl.broker import Broker
 from whorl.config.loader import load
-from whorl.graph.check import check
+from whorl.flow.check import check
 from whorl.testing import Given, PipelineHarness
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PIPELINES = (
+    EXAMPLES / "assembly" / "pipeline.yaml",
     EXAMPLES / "cards" / "pipeline.yaml",
+    EXAMPLES / "graphstream" / "pipeline.yaml",
     EXAMPLES / "greenhouse" / "pipeline.yaml",
     EXAMPLES / "orders" / "pipeline.yaml",
     EXAMPLES / "payments" / "pipeline.yaml",
@@ -93,6 +97,38 @@ def by_way(lines: Iterable[str]) -> dict[str, list[str]]:
     for key, figure in (line.split("\t") for line in lines):
         found.setdefault(f"{'average' if '.' in figure else 'count'} of {key}", []).append(figure)
     return found
+
+
+def _rows_of(example: str, file: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (EXAMPLES / example / file).read_text().splitlines()]
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_assembly_takes_orders_apart_to_the_last_part(tasks: int) -> None:
+    harness = PipelineHarness(EXAMPLES / "assembly" / "pipeline.yaml", partitions=2, tasks=tasks)
+    for source in ("recipes", "orders"):
+        harness.send(source, _rows_of("assembly", f"{source}.jsonl"))
+    harness.run()
+    bought = {(row["order"], row["part"]): row["count"] for row in harness.sink("shopping")}
+    wheels = {"rim": 4, "spoke": 128, "tyre": 4, "axle": 4, "ball": 72}
+    assert {part: count for (order, part), count in bought.items() if order == "o1"} == {
+        **wheels, "frame": 2, "bolt": 32
+    }  # fmt: skip
+    assert bought["o2", "spoke"] == 96 and bought["o2", "bolt"] == 26
+    assert bought["o3", "bolt"] == 20
+    endless = harness.dead()
+    assert sorted(letter.value["part"] for letter in endless) == ["bolt", "paradox"]
+    assert all("max_rounds" in letter.error for letter in endless)
+
+
+def test_graphstream_finds_the_rings_that_a_batch_finds() -> None:
+    harness = PipelineHarness(EXAMPLES / "graphstream" / "pipeline.yaml", partitions=4, tasks=2)
+    given = list(links(2_000))
+    for part in (given[:500], given[500:]):
+        harness.send("links", part)
+        harness.run()
+    rings = {entry.key.decode(): json.loads(entry.value)["component"] for entry in harness.broker.records("rings")}
+    assert rings == batch(given)
 
 
 def test_short_form_in_memory() -> None:
@@ -264,4 +300,6 @@ def test_the_demo_ends_well() -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     said = "demo ok: 20000 payments in, 40 of nothing left out + 19940 judged + 20 dead letters = 20000; "
-    assert done.stdout.rstrip().splitlines()[-1].startswith(said)
+    last = done.stdout.rstrip().splitlines()[-1]
+    assert last.startswith(said)
+    assert last.endswith("3000 links in, 99 rings, as a batch computation has them")

@@ -14,8 +14,8 @@ LADDER = (
     {"errors", "schema", "units"},
     {"jvm", "formats", "state"},
     {"operators"},
-    {"config"},
-    {"graph"},
+    {"config", "graph"},
+    {"flow"},
     {"plan"},
     {"kafka", "broker"},
     {"sinks"},
@@ -72,6 +72,7 @@ OWNERS = {
         "whorl.reading.queries",
         "whorl.operators.keyed",
     ),  # keyed: for its types alone
+    "numpy": ("whorl.operators.graphs", "whorl.query"),
     "fastapi": (),
 }
 

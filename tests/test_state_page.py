@@ -13,7 +13,7 @@ import pytest
 
 from whorl import Context, KeyedOperator, Row, ValueState
 from whorl.config.loader import load
-from whorl.graph.check import check
+from whorl.flow.check import check
 from whorl.plan.explain import explain
 from whorl.testing import Given, OperatorHarness, PipelineHarness
 

@@ -12,7 +12,7 @@ To know the system, read in this order:
     graph.graph, graph.check    the pipeline as data, and everything that can be wrong with it
     plan.planner, plan.naming   what is fused, what becomes a topic, and what everything is called
     jobs.runner                 the table of contents: load, check, plan, look, start, await
-    tasks.driver, tasks.task    the protocol, its steps numbered as in docs/exactly-once.md
+    tasks.driver, .task, .run   the protocol, its steps numbered as in docs/exactly-once.md
     reading.reader              what operators keep, read from outside
     cli.main                    the verbs
 
@@ -33,6 +33,7 @@ from whorl.errors import (
     WorldError,
 )
 from whorl.operators.keyed import BatchOperator, Context, KeyedOperator
+from whorl.operators.program import PartitionProgram
 from whorl.operators.record import Metadata, Record, Row
 from whorl.state.states import ListState, MapState, ValueState
 
@@ -46,6 +47,7 @@ __all__ = [
     "MapState",
     "Metadata",
     "OperatorFailed",
+    "PartitionProgram",
     "PipelineError",
     "Record",
     "Retry",

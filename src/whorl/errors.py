@@ -152,6 +152,10 @@ class Retry(Exception):
         self.reason = reason
 
 
+class RoundsExceeded(Exception):
+    """A record has gone round in a loop more often than the loop's `max_rounds` allows."""
+
+
 def _rebuild(cls: type[WhorlError], args: tuple[Any, ...], fields: dict[str, Any]) -> WhorlError:
     error = cls.__new__(cls)
     error.args = args

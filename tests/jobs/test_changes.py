@@ -9,7 +9,7 @@ import pytest
 
 from whorl import Context, KeyedOperator, Row
 from whorl.config.loader import load
-from whorl.graph.check import checked
+from whorl.flow.check import checked
 from whorl.jobs.changes import Label, changes, refused
 from whorl.plan.plan import Host, Plan
 from whorl.plan.planner import make_plan

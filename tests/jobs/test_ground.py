@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from whorl.config.loader import load
-from whorl.graph.check import checked
+from whorl.flow.check import checked
 from whorl.jobs.begin import first_positions
 from whorl.jobs.ground import survey
 from whorl.plan.plan import Plan

@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 PAGE = (Path(__file__).parents[2] / "docs" / "moving.md").read_text("utf-8")
 FILES = re.findall(r"^```\w*\n# (\S+\.\w+)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 BLOCKS = re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)

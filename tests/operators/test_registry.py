@@ -40,6 +40,11 @@ NAMES = [
     "average",
     "latest",
     "sessionize",
+    "connected_components",
+    "shortest_paths",
+    "reachability",
+    "pagerank",
+    "label_propagation",
 ]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from whorl.config.loader import load
-from whorl.graph.check import checked
+from whorl.flow.check import checked
 from whorl.plan.plan import Plan
 from whorl.plan.planner import make_plan
 

@@ -10,8 +10,8 @@ import pytest
 
 from whorl.config.loader import load
 from whorl.config.spec import FileSink, FileSource, ListSource, RateSource, SourceOptions
-from whorl.graph.check import examine as examine_graph
-from whorl.graph.graph import Kind
+from whorl.flow.check import examine as examine_graph
+from whorl.flow.graph import Kind
 from whorl.plan.hosts import hosts_of
 from whorl.plan.plan import Component, Delivery, OutputKind, Plan
 from whorl.plan.planner import examine

@@ -9,7 +9,7 @@ import pytest
 
 from whorl.config.loader import load
 from whorl.errors import CheckFailed
-from whorl.graph.check import checked
+from whorl.flow.check import checked
 from whorl.plan.plan import Component, Delivery, Host, OutputKind, Plan
 from whorl.plan.planner import examine
 

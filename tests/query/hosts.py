@@ -12,8 +12,8 @@ import orjson
 from pyspark.sql import DataFrame, SparkSession
 
 from whorl.config.loader import load
-from whorl.graph.check import checked
-from whorl.graph.user_code import user_modules
+from whorl.flow.check import checked
+from whorl.flow.user_code import user_modules
 from whorl.operators.record import Row
 from whorl.plan.plan import Component, Input, OutputKind
 from whorl.plan.planner import make_plan

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from whorl.config.loader import load
 from whorl.errors import PipelineError
-from whorl.graph.check import checked
+from whorl.flow.check import checked
 from whorl.plan.plan import Component
 from whorl.plan.planner import make_plan
 from whorl.query.compile import Compiled, compile_component

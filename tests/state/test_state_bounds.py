@@ -155,7 +155,8 @@ class Life2(Life):
             )
 
     def kept(self, keys: str) -> str:
-        return "".join(key for key in keys if self.step.kept(self.lp, key.encode()))
+        table = self.lp.table("op", "value")
+        return "".join(key for key in keys if table.holds(key.encode()))
 
 
 @pytest.mark.parametrize("behind", [False, True])

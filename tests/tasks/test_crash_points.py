@@ -18,7 +18,7 @@ import pytest
 
 from whorl.config.loader import load
 from whorl.errors import Superseded, WorldError
-from whorl.graph.check import checked
+from whorl.flow.check import checked
 from whorl.kafka.transactions import Aborted
 from whorl.plan import naming
 from whorl.plan.planner import make_plan

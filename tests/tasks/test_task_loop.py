@@ -135,6 +135,25 @@ def test_a_stop_ends_without_an_open_transaction(harness_of):
         assert figures.read == len(done) == min(stop_after, 5)
 
 
+def test_a_task_that_is_behind_does_not_spend_its_time_on_commits(harness_of):
+    """Each poll takes a tenth of a second and each commit one: as often as asked for, nine tenths of the time would be commits."""
+    harness = harness_of(COUNTED + "settings: {bulk_records: 2, commit_interval: 100ms}", SAME)
+    harness.send("in", [{"n": n} for n in range(200)])
+    process, orders, figures = harness.process(), Orders(), Figures()
+    process.start()
+
+    class Slow(Faults):
+        def reach(self, point):
+            harness.clock.wait({"consumer.consume": 0.1, "producer.commit_transaction": 1.0}.get(point, 0.0))
+            orders.stopping = figures.committed.get(("in", 0), 0) >= 200
+            return super().reach(point)
+
+    with harness.user_code():
+        process.attempt(Slow()).task(harness.plan.components[0], 0, orders, figures).run()
+    assert len(harness.sink("out")) == 200
+    assert 2 <= figures.commits <= 6
+
+
 def test_an_order_to_skip_hands_the_record_to_its_policy(harness_of):
     harness = harness_of(COUNTED, "def work(row):\n    assert row['n'] != 2, 'never returns'\n    return row\n")
     harness.send("in", [{"n": 1}, {"n": 2}, {"n": 3}])

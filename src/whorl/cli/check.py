@@ -9,7 +9,7 @@ import typer
 
 from whorl.config.loader import Loaded, load
 from whorl.errors import Finding
-from whorl.graph.check import examine
+from whorl.flow.check import examine
 from whorl.plan import planner
 
 

@@ -18,7 +18,7 @@ from whorl.broker import DEFAULT_FOLDER, Broker
 from whorl.cli.broker import waiting
 from whorl.cli.options import BrokerOption, Config, PipelineFile, Profile, Sets
 from whorl.config.loader import Loaded, load
-from whorl.graph.check import check
+from whorl.flow.check import check
 
 app = typer.Typer()
 _WATCHED = (".yaml", ".yml", ".json", ".py", ".sql")

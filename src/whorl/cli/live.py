@@ -22,6 +22,10 @@ _LINE_EVERY = 5.0
 _RATE_OVER = 3.0
 
 
+_COLUMNS = ("component", "step", "tasks", "records/s", "read", "written", "dead", "lag", "commit ms", "restarts")
+_LOOP_COLUMNS = ("round", "messages/s", "active keys")
+
+
 class Rates:
     """Records per second of each component, over the last seconds."""
 
@@ -65,8 +69,11 @@ class LiveView:
         for id, query in job.queries.jobs.items():
             while query.batches.notices:
                 self._console.print(f"{id}: {query.batches.notices.pop(0)}", highlight=False, markup=False)
+        while job.notices:
+            self._console.print(job.notices.pop(0), highlight=False, markup=False)
         for id, view in job.watch.components.items():
             self._rates.note(id, view.total("read"))
+            self._rates.note(_going_round(id), view.total("messages"))
         if self._live:
             self._live.update(Group(*self._tables(job), *self._restoring.bars(job.watch.components)))
             return
@@ -75,7 +82,8 @@ class LiveView:
         if time.monotonic() >= self._line_at:
             self._line_at = time.monotonic() + _LINE_EVERY
             for id, view in job.watch.components.items():
-                self._console.print(self._line(id, view), highlight=False)
+                turning = self._turning(id, view) if id in loops_of(job) else ""
+                self._console.print(self._line(id, view) + turning, highlight=False)
             for id, query in job.queries.jobs.items():
                 self._console.print(query_line(id, query), highlight=False)
 
@@ -92,23 +100,20 @@ class LiveView:
             yield query_table(job.queries.jobs, "" if job.watch.components else title)
 
     def _table(self, job: Job, title: str) -> Table:
-        table = Table(title=title, title_justify="left", title_style="bold")
-        for name in (
-            "component",
-            "step",
-            "tasks",
-            "records/s",
-            "read",
-            "written",
-            "dead",
-            "lag",
-            "commit ms",
-            "restarts",
-        ):
+        table, loops = Table(title=title, title_justify="left", title_style="bold"), loops_of(job)
+        for name in (*_COLUMNS, *(_LOOP_COLUMNS if loops else ())):
             table.add_column(name, justify="left" if name in ("component", "step") else "right")
         for id, view in job.watch.components.items():
-            table.add_row(id, *self._cells(id, view))
+            table.add_row(id, *self._cells(id, view), *(self._loop_cells(id, view) if id in loops else ()))
         return table
+
+    def _loop_cells(self, id: str, view: ComponentView) -> list[str]:
+        """As they fall to zero, a loop comes to rest."""
+        return [f"{view.most('round'):,}", f"{self._rates.of(_going_round(id)):,.0f}", f"{view.total('active'):,.0f}"]
+
+    def _turning(self, id: str, view: ComponentView) -> str:
+        round, rate, active = self._loop_cells(id, view)
+        return f", round {round}, {rate} messages/s, {active} active keys"
 
     def _cells(self, id: str, view: ComponentView) -> list[str]:
         rate = self._rates.of(id)
@@ -162,6 +167,15 @@ def query_line(id: str, job: QueryJob) -> str:
     )
 
 
+def loops_of(job: Job) -> set[str]:
+    """The components that are in a loop."""
+    return {component.id for component in job.plan.components if component.in_loop}
+
+
+def _going_round(id: str) -> str:
+    return f"{id} messages"
+
+
 def step(view: ComponentView) -> str:
     """The step most behind of all tasks."""
     order = ("starting", "joining", "restoring", "bootstrapping")
@@ -196,4 +210,11 @@ def summary(job: Job, seconds: float) -> str:
     written += sum(query.written for query in queries)
     dead += sum(query.batches.dead for query in queries)
     dead_letters = f", {dead:,.0f} to '{job.plan.dead_letter}'" if dead else ""
-    return f"{job.plan.pipeline}: read {read:,.0f}, written {written:,.0f}{dead_letters} in {seconds:.1f} s"
+    told = f"{job.plan.pipeline}: read {read:,.0f}, written {written:,.0f}{dead_letters} in {seconds:.1f} s"
+    return told if job.quiet_after is None else f"{told}\n{_quiet(job)}"
+
+
+def _quiet(job: Job) -> str:
+    views = [view for id, view in job.watch.components.items() if id in loops_of(job)]
+    rounds, messages = max((view.most("round") for view in views), default=0), sum(v.total("messages") for v in views)
+    return f"{job.plan.pipeline}: quiet after {rounds:,} rounds, {messages:,.0f} messages, {job.quiet_after:.2f} s"

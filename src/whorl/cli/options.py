@@ -26,6 +26,10 @@ Config = Annotated[
     ),
 ]
 UntilCaughtUp = Annotated[bool, typer.Option(help="End when all that is there now has been processed.")]
+UntilQuiet = Annotated[
+    bool,
+    typer.Option(help="End when nothing is left to do: no record to read, none going round, no timer to wait for."),
+]
 AcceptLoss = Annotated[
     list[str] | None,
     typer.Option(metavar="OPERATOR", help="Leave behind what this operator has kept; may be repeated."),

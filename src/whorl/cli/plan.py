@@ -13,7 +13,7 @@ from whorl.cli.options import BrokerOption, Config, PipelineFile, Profile, Sets
 from whorl.cli.table import table
 from whorl.config.loader import Loaded, load
 from whorl.errors import CheckFailed, UsageError
-from whorl.graph.check import checked
+from whorl.flow.check import checked
 from whorl.plan.explain import explain
 from whorl.plan.planner import make_plan
 from whorl.plan.structured import as_json, as_mermaid

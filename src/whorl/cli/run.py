@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from whorl.cli.foreground import run_in_foreground
-from whorl.cli.options import AcceptLoss, BrokerOption, Config, Profile, Sets, UntilCaughtUp, Verbose
+from whorl.cli.options import AcceptLoss, BrokerOption, Config, Profile, Sets, UntilCaughtUp, UntilQuiet, Verbose
 from whorl.config.loader import load
 from whorl.jobs.runner import RunOptions
 
@@ -19,6 +19,7 @@ app = typer.Typer()
 def run(
     file: Annotated[Path, typer.Argument(help="The pipeline file.", show_default=False)],
     until_caught_up: UntilCaughtUp = False,
+    until_quiet: UntilQuiet = False,
     master: Annotated[str | None, typer.Option(help="Spark master: local, local[n], spark://host:port.")] = None,
     fresh: Annotated[bool, typer.Option(help="Forget this pipeline's positions and start over.")] = False,
     accept_gap: Annotated[bool, typer.Option(help="Go on where records are gone from Kafka.")] = False,
@@ -36,5 +37,5 @@ def run(
     given = [*(set_ or []), *([f"broker={broker}"] if broker else []), *([f"master={master}"] if master else [])]
     loaded = load(file, profile=profile, overrides=given, config=config)
     losses = frozenset(accept_loss or ())
-    options = RunOptions(until_caught_up, fresh, accept_gap, accept_repeat, verbose, losses)
+    options = RunOptions(until_caught_up, until_quiet, fresh, accept_gap, accept_repeat, verbose, losses)
     run_in_foreground(loaded, options)

@@ -10,7 +10,7 @@ import typer
 from whorl.cli.options import Config, Profile, Sets
 from whorl.config.loader import load
 from whorl.errors import CheckFailed
-from whorl.graph.check import checked
+from whorl.flow.check import checked
 from whorl.plan.planner import make_plan
 from whorl.testing.cases import Located, read_cases
 from whorl.testing.run_case import run_case

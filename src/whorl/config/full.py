@@ -16,7 +16,8 @@ from whorl.config.validation import Problem, right_part, validate
 from whorl.errors import Finding, Location
 from whorl.operators.operator import Options
 
-OPERATOR_KEYS = ("id", "type", "from", "to", "on_error", "isolate", "host", "publish")
+LOOP_KEYS = ("max_rounds", "combine", "supersteps", "on_runaway")
+OPERATOR_KEYS = ("id", "type", "from", "to", "on_error", "isolate", "host", "publish", *LOOP_KEYS)
 Model = TypeVar("Model", bound=BaseModel)
 
 

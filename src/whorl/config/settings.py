@@ -90,7 +90,11 @@ class Settings(Options):
     task_managers: int = Field(
         default=1, ge=1, description="processes that share a job's components under the job server"
     )
-    commit_interval: Duration = Field(default=0.1, gt=0, description="the longest time between two commits")
+    commit_interval: Duration = Field(
+        default=0.1,
+        gt=0,
+        description="the longest time between two commits; while behind, longer, so that a fifth of the time goes to them",
+    )
     commit_records: int = Field(default=100_000, ge=1, description="the most source records of one transaction")
     bulk_records: int = Field(default=10_000, ge=1, description="the most records of one poll")
     guarantee: Literal["exactly_once", "at_least_once"] = Field(

@@ -85,6 +85,11 @@ class KafkaSource(SourceOptions):
         default=None, description="the hash by which its writer spread the keys; checked against a sample at the start"
     )
     watermark: Watermark | None = Field(default=None, description=_LATE)
+    max_rate: float | None = Field(
+        default=None,
+        gt=0,
+        description="of tasks: the most records a second, over all of them; what goes round in a loop is not held back by it",
+    )
     max_per_batch: int | None = Field(
         default=None, ge=1, description="of queries: the most records of one batch; without it the setting's"
     )

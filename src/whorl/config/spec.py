@@ -6,6 +6,7 @@ Both forms of a pipeline file load to this. Ids hold no dot: `from: route.big` r
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -28,8 +29,11 @@ from whorl.operators.operator import ErrorPolicy, Options, several
 
 __all__ = [
     "SINKS", "SOURCES", "ConsoleSink", "FileSink", "FileSource", "KafkaSink", "KafkaSource", "Link", "ListSink",
-    "ListSource", "OperatorSpec", "PipelineSpec", "RateSource", "SinkOptions", "SinkSpec", "SourceOptions", "SourceSpec", "Start", "Watermark",
+    "ListSource", "Loop", "OperatorSpec", "PipelineSpec", "RateSource", "SinkOptions", "SinkSpec", "SourceOptions", "SourceSpec", "Start", "Watermark",
 ]  # fmt: skip
+
+
+Combine = Literal["min", "max", "sum"]
 
 
 class Link(Options):
@@ -81,7 +85,39 @@ class OperatorSpec(Named):
         default=None,
         description="a topic that always holds what it keeps for each key, as JSON; another pipeline may read it as a table",
     )
+    max_rounds: int | None = Field(
+        default=None,
+        ge=1,
+        description="of what reads a feedback edge: how often a record may go round; beyond it, it goes to the dead-letter topic",
+    )
+    combine: dict[str, Combine] | None = Field(
+        default=None,
+        description="of what reads a feedback edge: records to one key are merged before they are sent, by these columns: {label: min}",
+    )
+    supersteps: bool = Field(
+        default=False,
+        description="of what reads a feedback edge: a round begins when the one before it has ended everywhere",
+    )
+    on_runaway: Literal["warn", "stop"] = Field(
+        default="warn",
+        description="of what reads a feedback edge: what follows when there is ever more feedback",
+    )
     options: dict[Key, Any] = Field(default_factory=dict, description="those of its type, as written")
+
+    @property
+    def loop(self) -> Loop:
+        return Loop(self.max_rounds, tuple((self.combine or {}).items()), self.supersteps, self.on_runaway)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """What is said of a loop by the operator that reads its feedback edge."""
+
+    max_rounds: int | None = None
+    combine: tuple[tuple[str, Combine], ...] = ()
+    """Columns by which records to one key are merged, and how."""
+    supersteps: bool = False
+    on_runaway: Literal["warn", "stop"] = "warn"
 
 
 class SinkSpec(Named):

@@ -72,7 +72,8 @@ def not_to_be_spread(component: Component, grown: Mapping[str, int], lps: int) -
 def _survey_component(plan: Plan, component: Component, ground: Ground, registration: Registration | None) -> None:
     ground.topics[component.id] = {input.id: _topics_of(plan, component, input, ground) for input in component.inputs}
     entry = registration.components.get(component.id) if registration else None
-    counts = [ground.partitions[topic] for topics in ground.topics[component.id].values() for topic in topics]
+    outside = [input.id for input in component.inputs if not input.feedback]
+    counts = [ground.partitions[topic] for id in outside for topic in ground.topics[component.id][id]]
     if component.host is Host.QUERY:
         lps = max(counts, default=plan.settings.partitions)
     else:
@@ -80,6 +81,8 @@ def _survey_component(plan: Plan, component: Component, ground: Ground, registra
             entry.layout.lps if entry else logical_partitions(counts, plan.settings.max_tasks, plan.cogroups(component))
         )
     ground.lps[component.id] = lps
+    for input in component.feedback:
+        _want(ground, TopicWanted(input.topic, lps, INTERNAL))
     for topic in component.published.values():
         _want(ground, TopicWanted(topic, lps, {**COMPACTED, "delete.retention.ms": _DAY}))
     for output in component.outputs:

@@ -19,6 +19,7 @@ from pyspark import SparkContext
 from whorl.errors import Superseded, Unavailable, WhorlError, WorldError
 from whorl.jobs.ground import Ground, not_to_be_spread
 from whorl.jobs.queries import Queries
+from whorl.jobs.runaways import Runaways
 from whorl.kafka.topics import Cluster
 from whorl.plan.plan import Component, Host, OutputKind
 from whorl.query.host import QueryState
@@ -57,6 +58,11 @@ class Job:
         self.earlier = earlier
         self.state = State.CREATED
         self.error: WhorlError | None = None
+        self.quiet_after: float | None = None
+        """Seconds after which nothing was left to do, where it was to end then."""
+        self.notices: list[str] = []
+        """What is to be told, once."""
+        self._runaways = Runaways(self.plan)
         self.watch = Watch(self.plan.settings.restart)
         self.jobs: dict[str, ComponentJob] = {}
         self._pausing = False
@@ -122,6 +128,7 @@ class Job:
         if self._pausing:
             self._stop_queries_at_rest()
         self._look_at_topics()
+        self._look_at_loops()
         if self.watch.failure():
             self.stop()  # the error itself comes with the end of the Spark job
         self._take_ends()
@@ -153,9 +160,9 @@ class Job:
             }
             if gone := [topic for topic in read if topic not in now]:
                 hint = "it was deleted under the running job; make it again and start over with 'whorl run --fresh'"
-                return self._fail(
-                    WorldError(f"topic '{gone[0]}' does not exist any more", hint=hint, code="topic-gone")
-                )
+                back = [input.topic for input in component.feedback]
+                what = f"topic '{gone[0]}'{' of a loop' if gone[0] in back else ''}"
+                return self._fail(WorldError(f"{what} does not exist any more", hint=hint, code="topic-gone"))
             if component.host is Host.TASKS and (more := {t: now[t] for t, count in read.items() if now[t] > count}):
                 if unfit := not_to_be_spread(component, more, self.ground.lps[component.id]):
                     return self._fail(WorldError(unfit.message, hint=unfit.hint, code=unfit.code))
@@ -165,6 +172,12 @@ class Job:
         for id in self._growing:  # again each time: an order may be lost with the broker that took it
             send_order(self._clients, self._address(id), Stop())
         self._trim_edges()
+
+    def _look_at_loops(self) -> None:
+        for runaway in self._runaways.found(self.watch, time.monotonic()):
+            self.notices.append(f"{runaway.message}; {runaway.hint}")
+            if runaway.stops:
+                self._fail(WorldError(runaway.message, hint=runaway.hint, code="runaway"))
 
     def _trim_edges(self) -> None:
         """Records of topics between components are deleted once their reader has committed them."""

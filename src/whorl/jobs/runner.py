@@ -15,11 +15,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from whorl.config.loader import Loaded
-from whorl.errors import PreflightFailed, Superseded, WhorlError, WorldError
-from whorl.graph.check import checked
+from whorl.errors import PreflightFailed, Superseded, UsageError, WhorlError, WorldError
+from whorl.flow.check import checked
 from whorl.jobs.address import clients_of
 from whorl.jobs.begin import first_positions
-from whorl.jobs.ends import CatchUp
+from whorl.jobs.ends import CatchUp, Quiet
 from whorl.jobs.ground import Ground, make_own_topics, survey
 from whorl.jobs.hold import Hold
 from whorl.jobs.interlude import Interlude
@@ -45,6 +45,7 @@ _DEFAULT_LIMIT = 1048588
 @dataclass(frozen=True)
 class RunOptions:
     until_caught_up: bool = False
+    until_quiet: bool = False
     fresh: bool = False
     accept_gap: bool = False
     accept_repeat: bool = False
@@ -66,6 +67,9 @@ def run(loaded: Loaded, options: RunOptions, show: Show, wants_to_stop: Callable
 
     It works in stretches: an order that needs the pipeline at rest ends one, is carried out, and the next begins."""
     plan = plan_of(loaded)
+    if options.until_quiet and plan.queries:
+        hint = "use --until-caught-up"
+        raise UsageError(f"component '{plan.queries[0].id}' runs in a query, which is never quiet", hint=hint)
     cluster = Cluster(clients_of(plan.settings))
     with tempfile.TemporaryDirectory(prefix="whorl-") as folder, ThreadPoolExecutor(1) as aside:
         ground, known = _prepare(plan, cluster, options)
@@ -137,14 +141,14 @@ class _Run:
         cluster, order = self.cluster, None
         views = [output for output in job.plan.outputs if output.kind is OutputKind.VIEW]
         view = ViewReader(cluster.clients, views, _view_ends(cluster, job, views)) if views else None
-        catch_up = CatchUp(cluster, job) if self.options.until_caught_up else None
+        end = self._end(job)
         job.start(cluster, wanted, news_end(cluster, job.plan.pipeline), self.options.until_caught_up)
         while not job.is_over:
             job.look(0.05 if view else 0.1)
             order = order or self._order(hold, job)
             if order is not None:
                 job.pause()
-            if self.wants_to_stop() or (catch_up and job.state is State.RUNNING and catch_up.reached()):
+            if self.wants_to_stop() or (end and job.state is State.RUNNING and end.reached()):
                 job.stop()
             self.show(job, view.read(0.05) if view else {})
         ends = _view_ends(cluster, job, views) if view else {}
@@ -155,6 +159,12 @@ class _Run:
                 hold.answer(order.id, {}, job.error)
             raise job.error
         return order
+
+    def _end(self, job: Job) -> CatchUp | Quiet | None:
+        """What says when it is done, where it is to end by itself."""
+        if self.options.until_quiet:
+            return Quiet(self.cluster, job)
+        return CatchUp(self.cluster, job) if self.options.until_caught_up else None
 
     def _order(self, hold: Hold, job: Job) -> Savepoint | Rescale | None:
         order = hold.order()

@@ -16,6 +16,7 @@ from whorl.kafka.topics import NO_LEADER, Cluster
 _ANSWER = 30.0
 """Seconds in which a broker answers, or does not."""
 _BULK = 10_000
+_UNKNOWN = (*NO_LEADER, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
 
 
 @contextmanager
@@ -94,7 +95,7 @@ def _until_ends(consumer: Any, waiting: set[tuple[str, int]], timeout: float, pa
 def _bulks_until_ends(
     consumer: Any, waiting: set[tuple[str, int]], timeout: float, past_open: bool = False, most: int = 1
 ) -> Iterator[list[Any]]:
-    silent_since = time.monotonic()
+    silent_since = begun = time.monotonic()
     while waiting:
         first = consumer.poll(0.2)
         if first is None:
@@ -108,9 +109,14 @@ def _bulks_until_ends(
             if message.error().code() == KafkaError._PARTITION_EOF:
                 if not (past_open and _hides_more(consumer, message)):
                     waiting.discard((message.topic(), message.partition()))
-            elif not message.error().retriable():
+            elif not message.error().retriable() and not _is_young(message.error(), begun, timeout):
                 raise KafkaException(message.error())
         yield [message for message in bulk if message.error() is None]
+
+
+def _is_young(error: KafkaError, begun: float, timeout: float) -> bool:
+    """A topic that was just made may not be known everywhere yet; the client goes on by itself when it is."""
+    return error.code() in _UNKNOWN and time.monotonic() - begun < timeout
 
 
 def _hides_more(consumer: Any, end: Any) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -22,11 +22,13 @@ from whorl.operators.keyed import Emitted
 from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.operator import OperatorType, Shape, Step
 from whorl.operators.places import user_place
-from whorl.operators.record import Metadata, Record, Row
+from whorl.operators.program_step import ProgramStep
+from whorl.operators.record import LOOP, Metadata, Record, Row
 from whorl.schema import Schema
 from whorl.state.timers import Timer
 
 Emit = Callable[[Row, Metadata], None]
+Edge = tuple[str, str, str]
 _INDENT = "    "
 _MAX_DEPTH = 12
 _FILES = itertools.count(1)
@@ -97,12 +99,14 @@ class Chain:
     def __init__(
         self,
         nodes: Sequence[ChainNode],
-        edges: Sequence[tuple[str, str, str]],
+        edges: Sequence[Edge],
         emitters: Mapping[str, Emit],
         names: Mapping[str, str] | None = None,
+        feedback: Collection[str] = (),
     ) -> None:
         """`edges`: (source id, target id, name of the source's output or ''). `emitters`: by id of every target that is not an
-        operator of this chain, such as a sink or the topic of an edge. `names`: what operators call a source whose id is another."""
+        operator of this chain, such as a sink or the topic of an edge. `names`: what operators call a source whose id is another.
+        `feedback`: the sources whose rows are messages to a program."""
         operators = {node.id: node for node in nodes if node.operator is not None}
         order = _order(operators, edges)
         self._steps = {id: _made(operators[id]) for id in order}
@@ -110,7 +114,12 @@ class Chain:
         """The operators with state, by id."""
         self._steps |= {id: _with_state(self._steps[id], keyed) for id, keyed in self.keyed.items()}
         self._bulks = {id: Bulk(id, step.call) for id, step in self._steps.items() if step.shape is Shape.BULK}
-        self._writer = _Writer(_doors(self._steps, self.keyed, edges, names or {}), emitters, self._bulks)
+        self.programs = {id: step for id, step in self.keyed.items() if isinstance(step, ProgramStep)}
+        for id, program in self.programs.items():
+            program.read_by(any(source == id and output != LOOP for source, _, output in edges))
+        edges, arriving = _arrivals(self.programs, edges, feedback)
+        doors = _doors(self._steps, self.keyed, edges, names or {})
+        self._writer = _Writer(doors, {**emitters, **arriving}, self._bulks, arriving)
         for id, bulk in self._bulks.items():
             bulk.next = self._writer.downstream(id)
         self._emitted = {id: self._writer.emitted(id) for id in self.keyed if self._steps[id].shape is Shape.KEYED}
@@ -141,6 +150,23 @@ class Chain:
         for bulk in self._bulks.values():
             if bulk.rows:
                 bulk.flush()
+
+    def run_programs(self) -> None:
+        """With what waits for them, after what waits for bulk steps; and passes on what they emit."""
+        self.flush()
+        for id, program in self.programs.items():
+            emitted = _attributed(id, program.run)
+            self._emitted[id](emitted, None)
+        self.flush()
+
+    def end_superstep(self, id: str, round: int) -> None:
+        """Of the operator that goes by them, and all that follows."""
+        if id in self.programs:
+            self.run_programs()
+        self.flush()
+        emitted = _attributed(id, lambda: self.keyed[id].end_superstep(round))
+        self._emitted[id](emitted, None)
+        self.flush()
 
     def drop(self) -> None:
         """Forgets what waits for bulk steps."""
@@ -219,6 +245,8 @@ def _made(node: ChainNode) -> Step:
 
 
 def _with_state(step: Step, keyed: KeyedStep) -> Step:
+    if isinstance(keyed, ProgramStep):
+        return replace(step, open=keyed.open, close=keyed.close)
     if isinstance(keyed, BatchStep):
         return replace(step, shape=Shape.BULK, call=keyed.process_many, open=keyed.open, close=keyed.close)
     if isinstance(keyed, FoldStep):
@@ -231,7 +259,7 @@ class _Doors:
     """An operator with state and several inputs has a step for each of them, so that it is told which one a record came from."""
 
     steps: Mapping[str, Step]
-    edges: Sequence[tuple[str, str, str]]
+    edges: Sequence[Edge]
     """They lead to the doors."""
     owners: Mapping[str, str]
     """Of a door: the operator."""
@@ -240,7 +268,7 @@ class _Doors:
 def _doors(
     steps: Mapping[str, Step],
     keyed: Mapping[str, KeyedStep],
-    edges: Sequence[tuple[str, str, str]],
+    edges: Sequence[Edge],
     names: Mapping[str, str],
 ) -> _Doors:
     inner, led, owners = dict(steps), [], {}
@@ -262,7 +290,34 @@ def _doors(
     return _Doors(inner, led, owners)
 
 
-def _order(operators: Mapping[str, Any], edges: Sequence[tuple[str, str, str]]) -> list[str]:
+def _arrivals(
+    programs: Mapping[str, ProgramStep], edges: Sequence[Edge], feedback: Collection[str]
+) -> tuple[list[Edge], dict[str, Emit]]:
+    """Rows that come to a program wait there: its edges end where they do, each at the place for records or for messages."""
+    led: list[Edge] = []
+    places: dict[str, Emit] = {}
+    for source, target, output in edges:
+        program = programs.get(target)
+        if program is not None:
+            target = f"{target}<{'messages' if source in feedback else 'records'}"
+            places[target] = _arrival(program, program.take_message if source in feedback else program.take_record)
+        led.append((source, target, output))
+    return led, places
+
+
+def _arrival(program: ProgramStep, take: Emit) -> Emit:
+    id = program.id
+
+    def arrive(row: Row, metadata: Metadata) -> None:
+        try:
+            take(row, metadata)
+        except Exception as error:
+            raise StepFailed(id, error) from error
+
+    return arrive
+
+
+def _order(operators: Mapping[str, Any], edges: Sequence[Edge]) -> list[str]:
     """Operators so that every edge goes forward; as given among equals."""
     waiting = {id: sum(target == id and source in operators for source, target, _ in edges) for id in operators}
     order: list[str] = []
@@ -300,7 +355,11 @@ def _given(shape: Shape, names: _Names) -> str:
 class _Writer:
     """Writes the source of the functions. Each is kept, so that a node with several inputs is written once."""
 
-    def __init__(self, doors: _Doors, emitters: Mapping[str, Emit], bulks: Mapping[str, Bulk]) -> None:
+    def __init__(
+        self, doors: _Doors, emitters: Mapping[str, Emit], bulks: Mapping[str, Bulk], arriving: Collection[str]
+    ) -> None:
+        """`arriving`: those of the emitters that are user code."""
+        self._copied = {*bulks, *arriving}
         self._steps, self._edges, self._owners = doors.steps, doors.edges, doors.owners
         self._emitters = emitters
         self._bulks = bulks
@@ -359,7 +418,7 @@ class _Writer:
             direct = self._separate(target)
         if direct is None:
             return self._step(target, names, depth)
-        row = f"{names.row}.copy()" if names.shared and target in self._bulks else names.row
+        row = f"{names.row}.copy()" if names.shared and target in self._copied else names.row
         return [f"{_INDENT * depth}{direct}({row}, {names.metadata})"]
 
     def _callable(self, target: str) -> str | None:

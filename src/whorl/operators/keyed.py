@@ -18,7 +18,7 @@ emits, writes and sets is there whole, or, if it raises, not at all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
 
 Clock = Literal["event", "processing"]
+Aggregator = Literal["sum", "min", "max"]
 Emitted = tuple[str, Row, Metadata]
 """The output's name ('' where there is one alone), the row, and what it leaves with."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -46,6 +47,8 @@ class KeyedOperator:
     """A dataclass or a pydantic model that `process` gets instead of a dict; a record that does not fit it fails."""
     version: ClassVar[int] = 1
     """Of what its states hold: one higher whenever values of before would not do any more, with a `migrate` that knows them."""
+    aggregators: ClassVar[Mapping[str, Aggregator]] = {}
+    """In supersteps: what `context.aggregate` may be told, and what is made of it over all logical partitions."""
     timers_by: Clock | None = None
     """In a query, which has one clock for timers: which one. None: event time where a source has a watermark."""
 
@@ -58,6 +61,9 @@ class KeyedOperator:
 
     def on_timer(self, key: Any, time: datetime, context: Context) -> None:
         """A timer that `process` has set is due; `time` is the one it was set for."""
+
+    def on_superstep_end(self, context: Context) -> None:
+        """Of a loop with `supersteps: true`: in each logical partition, when all records of the superstep were processed. There is no key."""
 
     def migrate(self, state: str, key: Any, value: Any, version: int) -> Any:
         """What the state of this name holds now in place of `value`, which an earlier version has kept; of a list the whole list, of a map
@@ -122,7 +128,22 @@ class Timers:
 class Context:
     """What an operator knows of the present, and how its rows leave."""
 
-    __slots__ = ("_emitted", "_id", "_key", "_lp", "_outputs", "_seconds", "_tables", "input", "metadata", "timers")
+    __slots__ = (
+        "_aggregated",
+        "_aggregates",
+        "_aggregators",
+        "_emitted",
+        "_id",
+        "_key",
+        "_lp",
+        "_outputs",
+        "_seconds",
+        "_tables",
+        "input",
+        "metadata",
+        "superstep",
+        "timers",
+    )
 
     _lp: LpState
 
@@ -140,6 +161,11 @@ class Context:
         self.metadata: Metadata
         """Key, headers, time and place of the record; in `on_timer` of the timer: no topic, and its own time."""
         self.timers = Timers(self)
+        self.superstep = 0
+        """Of a loop with `supersteps: true`: its number, from 1."""
+        self._aggregators: Mapping[str, Aggregator] = {}
+        self._aggregates: dict[str, Any] = {}
+        self._aggregated: Mapping[str, Any] = {}
 
     def emit(self, record: Any, to: str = "") -> None:
         """A row leaves, a dict or a dataclass or a pydantic model, with key, headers and time of the record; `Record` says others. `to`
@@ -151,12 +177,31 @@ class Context:
             record, metadata = _taken_apart(record, metadata)
         self._emitted.append((to, record, metadata))
 
+    def aggregate(self, name: str, value: Any) -> None:
+        """Adds to what all logical partitions make together of this superstep, as the class's `aggregators` says."""
+        if name not in self._aggregators:
+            raise ValueError(
+                f"there is no aggregator '{name}'; declare it in the class: aggregators = {{'{name}': 'sum'}}"
+            )
+        # Not changed in place: a record that fails leaves what was there before.
+        made = combined(self._aggregators[name], self._aggregates.get(name), value)
+        self._aggregates = {**self._aggregates, name: made}
+
+    def aggregated(self, name: str) -> Any:
+        """Over all logical partitions, in the superstep before; None where nobody has said anything."""
+        return self._aggregated.get(name)
+
     def table(self, name: str) -> Row | None:
         """The row that a table has now for the current key; None where it has none."""
         if name not in self._tables:
             raise _no_table(name, self._tables)
         row: Row | None = table_of(self._lp, name).get(self._current("a table"))
         return row
+
+    @property
+    def round(self) -> int:
+        """How often the record, or what it was made of, has gone round in a loop; 0 for what comes from outside, and in `on_timer`."""
+        return self.metadata.round
 
     @property
     def now(self) -> datetime:
@@ -184,6 +229,15 @@ class Context:
         if self._key is None:
             raise used_outside(what, self._id)
         return self._key
+
+
+def combined(how: Aggregator, one: Any, other: Any) -> Any:
+    """Of two values, of which one may be missing."""
+    if one is None or other is None:
+        return other if one is None else one
+    if how == "sum":
+        return one + other
+    return min(one, other) if how == "min" else max(one, other)
 
 
 def table_of(lp: LpState, name: str) -> Table:

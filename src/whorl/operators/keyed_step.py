@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from whorl.operators.keyed import Context, Emitted, KeyedOperator, migrates, moment
-from whorl.operators.record import Metadata, Row
+from whorl.operators.record import Headers, Metadata, Row, with_round
 from whorl.state.binding import Binding
 from whorl.state.fitting import Versions
 from whorl.state.partition import LpState
@@ -38,8 +38,11 @@ class KeyedStep:
         self._typed = None if operator.record_type is None else _typed(operator.record_type)
         migrate = operator.migrate if migrates(type(operator)) else None
         self._binding = Binding(operator, id, lifetime, Versions(operator.version, migrate, key_of))
-        self._scope, self._context = self._binding.scope, Context(id, outputs, tables, parse_duration)
+        self._scope, self._context = self._binding.scope, self._made_context(id, outputs, tables)
         self._tables: dict[LpState, tuple[Table, ...]] = {}
+
+    def _made_context(self, id: str, outputs: Collection[str], tables: Collection[str]) -> Context:
+        return Context(id, outputs, tables, parse_duration)
 
     @property
     def keeps_for_a_time(self) -> bool:
@@ -51,11 +54,18 @@ class KeyedStep:
         """The clocks by which anything it keeps ends."""
         return self._binding.expires_by
 
-    def kept(self, lp: LpState, key: bytes) -> Row:
-        """What its states hold for a key, by name, those that are no maps; not to be changed."""
-        named = zip(self._binding.names, self._tables.get(lp, ()), strict=False)
-        values = ((name, table.peek(key)) for name, table in named if name)
-        return {name: value for name, value in values if value is not None}
+    def changed(self, lp: LpState) -> Iterator[tuple[bytes, Row]]:
+        """Each key of which this transaction changes anything, with what its states hold now, by name, those that are no maps; not to be
+        changed."""
+        tables = self._tables.get(lp, ())
+        named = [(name, table) for name, table in zip(self._binding.names, tables, strict=False) if name]
+        if len(tables) == len(named) == 1:  # as a rule
+            name, table = named[0]
+            for key, value in table.changed_values():
+                yield key, {} if value is None else {name: value}
+            return
+        for key in dict.fromkeys(key for table in tables for key in table.changed()):
+            yield key, {name: value for name, table in named if (value := table.peek(key)) is not None}
 
     def open(self) -> None:
         self.operator.open(self._context)
@@ -103,6 +113,30 @@ class KeyedStep:
             self.operator.on_timer(self.key_of(timer.key), moment(timer.time), context)
         return context._emitted
 
+    def begin_superstep(self, number: int, aggregated: Mapping[str, Any]) -> None:
+        """`aggregated`: over all logical partitions, in the one before."""
+        context = self._context
+        context.superstep, context._aggregated, context._aggregates = number, aggregated, {}
+        context._aggregators = self.operator.aggregators
+
+    @property
+    def aggregates(self) -> dict[str, Any]:
+        """What was aggregated since the superstep began."""
+        return self._context._aggregates
+
+    @aggregates.setter
+    def aggregates(self, values: dict[str, Any]) -> None:
+        self._context._aggregates = values
+
+    def end_superstep(self, round: int) -> list[Emitted]:
+        """What it emits goes on from this round."""
+        context = self._context
+        message = TimerMessage(None, context._lp.clocks.clock, with_round(None, round))
+        context.input = ""
+        context.metadata, context._emitted = Metadata(message, None), []
+        self.operator.on_superstep_end(context)
+        return context._emitted
+
     @contextmanager
     def at(self, key: bytes) -> Iterator[None]:
         """States and timers are those of this key inside."""
@@ -134,10 +168,10 @@ def no_key() -> ValueError:
 class TimerMessage:
     """Stands for the record where Kafka gave none: what a timer emits has its key and its time."""
 
-    __slots__ = ("_key", "_time")
+    __slots__ = ("_headers", "_key", "_time")
 
-    def __init__(self, key: bytes | None, time: int) -> None:
-        self._key, self._time = key, time
+    def __init__(self, key: bytes | None, time: int, headers: Headers | None = None) -> None:
+        self._key, self._time, self._headers = key, time, headers
 
     @classmethod
     def of(cls, timer: Timer) -> TimerMessage:
@@ -159,8 +193,8 @@ class TimerMessage:
     def value(self) -> bytes | None:
         return None
 
-    def headers(self) -> None:
-        return None
+    def headers(self) -> Headers | None:
+        return self._headers
 
     def timestamp(self) -> tuple[int, int]:
         return 1, self._time

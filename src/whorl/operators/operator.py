@@ -124,6 +124,10 @@ class OperatorType(ABC):
     """Of what it keeps."""
     migrates: bool = False
     """Whether it can read what earlier versions of it have kept."""
+    loops: bool = False
+    """Whether it reads what it sends to its output `loop`; the graph then has that edge, and nobody writes it."""
+    anywhere: bool = False
+    """Whether it keeps state by key and yet takes any record in any logical partition: nothing is sorted before it."""
     upstreams: tuple[Upstream, ...] = ()
     """What it reads, in the order written; known once it has its place in a graph."""
 

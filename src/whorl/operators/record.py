@@ -8,6 +8,13 @@ from typing import Any, Protocol
 Row = dict[str, Any]
 Headers = Sequence[tuple[str, bytes | None]]
 UNCHANGED: Any = object()
+LOOP = "loop"
+"""The output by which an operator that loops by itself sends to itself."""
+ROUND = "whorl-round"
+"""The header of a record in a loop: how often it, or what it was made of, has gone round."""
+
+SPILLED = "whorl-spilled"
+"""The header by which a task knows the last message that it has put into a topic of its own."""
 
 
 class Message(Protocol):
@@ -20,6 +27,20 @@ class Message(Protocol):
     def value(self) -> bytes | None: ...
     def headers(self) -> Any: ...
     def timestamp(self) -> tuple[int, int]: ...
+
+
+def round_of(message: Message) -> int:
+    """0 for what comes from outside of the loop."""
+    for name, value in message.headers() or ():
+        if name == ROUND:
+            return int(value)
+    return 0
+
+
+def with_round(headers: Headers | None, round: int) -> Headers | None:
+    """What a record leaves with that is in this round of a loop; 0: it leaves the loop, or has not gone round yet."""
+    others = [pair for pair in headers or () if pair[0] not in (ROUND, SPILLED)]
+    return [*others, (ROUND, b"%d" % round)] if round else others or None
 
 
 class Metadata:
@@ -62,11 +83,26 @@ class Metadata:
         """Milliseconds since 1970."""
         return self.message.timestamp()[1] if self.own_timestamp is UNCHANGED else self.own_timestamp
 
+    @property
+    def round(self) -> int:
+        """How often it has gone round in a loop; 0 for what comes from outside."""
+        return round_of(self.message)
+
     def with_key(self, key: bytes | None) -> Metadata:
         return Metadata(self.message, key, self.own_headers, self.own_timestamp)
 
     def __repr__(self) -> str:
         return f"{self.topic}/{self.partition}/{self.offset}"
+
+
+class Addressed(Metadata):
+    """Of a message that an operator sends to a logical partition, not to a key."""
+
+    __slots__ = ("to",)
+
+    def __init__(self, message: Message, to: int) -> None:
+        super().__init__(message, None)
+        self.to = to
 
 
 class Record:

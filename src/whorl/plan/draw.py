@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from whorl.plan.canvas import Canvas
 from whorl.plan.layers import Arrangement, Box, Edge, arrange
+from whorl.plan.returns import Back, draw_returns, is_lowest
 
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 _GLYPHS = " ╵╷│╴┘┐┤╶└┌├─┴┬┼"
@@ -18,38 +20,35 @@ _LONGEST = 32
 Cell = tuple[int, int]
 
 
-def draw(boxes: Iterable[Box], edges: Sequence[Edge]) -> str:
-    """The edges must form no cycle."""
+def draw(boxes: Iterable[Box], edges: Sequence[Edge], back: Sequence[Back] = ()) -> str:
+    """The edges must form no cycle; those in `back` close one, and lead back below all else."""
     cut = [box.cut(_LONGEST) for box in boxes]
     if not cut:
         return ""
-    plan, canvas, left = arrange(cut, edges), Canvas(), 0
+    (plan, below), canvas, left, spans = _with_returns(cut, edges, back), Canvas(), 0, dict[str, range]()
     for index, layer in enumerate(plan.layers):
         width = max(plan.boxes[id].width for id in layer)
         for id in layer:
             _draw_box(canvas, plan.boxes[id], left, plan.heights[id], width)
+            spans[id] = range(left, left + width)
         left += width
         if index + 1 < len(plan.layers):
             left = _draw_channel(canvas, left, _channel(plan, index), plan.boxes)
+    draw_returns(canvas, below, plan, spans)
     return str(canvas)
 
 
-@dataclass
-class Canvas:
-    cells: dict[int, dict[int, str]] = field(default_factory=dict)
-    """Line, column: character."""
-
-    def put(self, x: int, y: int, text: str) -> None:
-        self.cells.setdefault(y, {}).update(enumerate(text, x))
-
-    def put_under(self, x: int, y: int, text: str) -> None:
-        """Where nothing is yet."""
-        line = self.cells.setdefault(y, {})
-        self.cells[y] = {**dict(enumerate(text, x)), **line}
-
-    def __str__(self) -> str:
-        lines = (self.cells.get(y, {}) for y in range(min(self.cells), max(self.cells) + 1))
-        return "\n".join("".join(line.get(x, " ") for x in range(max(line, default=-1) + 1)).rstrip() for line in lines)
+def _with_returns(boxes: Sequence[Box], edges: Sequence[Edge], back: Sequence[Back]) -> tuple[Arrangement, list[Back]]:
+    """Where all stands, and what leads back below. Where another box is in the way, a box says where it leads to instead."""
+    told: list[Back] = []
+    while True:
+        own = [*edges, *((each.source, each.told.id) for each in told)]
+        plan = arrange([*boxes, *(each.told.cut(_LONGEST) for each in told)], own)
+        below = [each for each in back if each not in told]
+        hidden = [each for each in below if not (is_lowest(plan, each.source) and is_lowest(plan, each.target))]
+        if not hidden:
+            return plan, below
+        told += hidden
 
 
 def _draw_box(canvas: Canvas, box: Box, left: int, y: int, width: int) -> None:

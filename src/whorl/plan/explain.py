@@ -22,7 +22,7 @@ _WIDTH = 11
 
 def explain(plan: Plan) -> str:
     drawing = draw(*picture(plan))
-    parts = [_title(plan), drawing, *_feedback(plan)]
+    parts = [_title(plan), drawing]
     parts += ["\n".join(_component(plan, component)) for component in plan.components]
     if plan.cuts:
         parts.append("\n".join(_cuts(plan)))
@@ -46,11 +46,6 @@ def slots(plan: Plan) -> int | None:
 
 def _title(plan: Plan) -> str:
     return f"pipeline '{plan.pipeline}': {_count(len(plan.components), 'component')}, {_count(len(plan.cuts), 'cut')}"
-
-
-def _feedback(plan: Plan) -> list[str]:
-    back = [f"feedback: {edge.source} → {edge.target}" for edge in plan.graph.edges if edge.feedback]
-    return ["\n".join(back)] if back else []
 
 
 def _component(plan: Plan, component: Component) -> Iterator[str]:
@@ -77,6 +72,8 @@ def _spark(plan: Plan, component: Component) -> str:
 def _task_lines(plan: Plan, component: Component) -> Iterator[tuple[str, str]]:
     if any(input.raw for input in component.inputs):
         yield "note", "values are copied as bytes: nothing here looks into them"
+    for input in component.feedback:
+        yield "loop", _loop(plan, input)
     if component.keeps_state:
         yield "state", _state(plan, component)
     for id, topic in component.published.items():
@@ -84,6 +81,16 @@ def _task_lines(plan: Plan, component: Component) -> Iterator[tuple[str, str]]:
     yield "group", component.group
     guarantee = plan.settings.guarantee.replace("_", " ")
     yield "guarantee", f"{guarantee}, a commit every {format_duration(plan.settings.commit_interval)}"
+
+
+def _loop(plan: Plan, input: Input) -> str:
+    (cut,) = (cut for cut in plan.cuts if cut.topic == input.topic)
+    loop = plan.graph.nodes[cut.target].loop
+    most = f"at most {loop.max_rounds} rounds" if loop.max_rounds else "rounds without a bound"
+    merged = ", ".join(f"{how} of {column}" for column, how in loop.combine)
+    parts = [most, *([f"records of one key are merged: {merged}"] if merged else [])]
+    parts += ["round by round (supersteps)"] if loop.supersteps else []
+    return f"'{input.topic}' leads back to {cut.target}: read before all else, one partition for each logical one; {'; '.join(parts)}"
 
 
 def _state(plan: Plan, component: Component) -> str:

@@ -1,6 +1,6 @@
 """What is fused, what becomes a topic, and why.
 
-Two operators are fused unless their hosts differ, the edge between them asks for a topic, one of them asks to be alone, one leaves rows
+Two operators are fused unless their hosts differ, the edge between them asks for a topic or leads back, one of them asks to be alone, one leaves rows
 once and the other each time they change, one keeps state by key in a query and the other does too or makes rows of no record, or
 fusing would make a component wait for its own output. Components that read one source or write one sink are fused too, where nothing speaks against it. A folder of files is the only output of its query.
 """
@@ -14,9 +14,10 @@ from types import UnionType
 
 from whorl.config.settings import Settings
 from whorl.config.spec import KafkaSource, SourceOptions
-from whorl.graph.graph import Edge, Kind, Node, StreamGraph, is_table, keyed_by
+from whorl.flow.graph import Edge, Kind, Node, StreamGraph, is_table, keyed_by
 from whorl.operators.native import Keyed, Native, Query, Unique
 from whorl.operators.operator import OperatorType
+from whorl.plan.ends import is_sorted_before
 from whorl.plan.hosts import Hosted, is_file, reader_of, why_there
 from whorl.plan.plan import Host, Mode
 
@@ -86,6 +87,8 @@ class Fusing:
         (_, one), (_, other) = self.ends[edge]
         if one is not other:
             return f"{self._why(ends[0], one)}; {self._why(ends[1], other)}"
+        if edge.feedback:
+            return f"it leads back to '{edge.target}': one round of a loop"
         if reason := self._not_keyed(edge):
             return reason
         if not self._is_inner(edge):
@@ -101,7 +104,7 @@ class Fusing:
         """Why the records of an edge must be sorted by key before an operator with state."""
         target = self.graph.nodes[edge.target]
         key = keyed_by(target)
-        if key is None or self.hosted[target.id].host is not Host.TASKS:
+        if key is None or not is_sorted_before(target) or self.hosted[target.id].host is not Host.TASKS:
             return ""
         topics = self._above(key, edge.target)
         if is_table(self.graph.nodes[edge.source]) or (
@@ -124,7 +127,9 @@ class Fusing:
         return self._above(key, id) if kept else {None}
 
     def _above(self, key: tuple[str, ...], id: str) -> set[str | None]:
-        return {topic for edge in self.graph.streams_into(id) for topic in self._topics_by(key, edge.source)}
+        """What comes back in a loop does not count: it is sorted as it must be."""
+        into = (edge for edge in self.graph.streams_into(id) if not edge.feedback)
+        return {topic for edge in into for topic in self._topics_by(key, edge.source)}
 
     def _why(self, node: Node, host: Host) -> str:
         return self.hosted[node.id].why if node.id in self.hosted else why_there(node, host)
@@ -228,7 +233,7 @@ class Fusing:
 
     def _leads(self, start: Spot, end: Spot) -> bool:
         """Whether a way that begins with a topic leads from one group to the other."""
-        inner = [edge for edge in self.graph.edges if self._is_inner(edge)]
+        inner = [edge for edge in self.graph.edges if self._is_inner(edge) and not edge.feedback]
         homes = {edge: (self.home[self.ends[edge][0]], self.home[self.ends[edge][1]]) for edge in inner}
         ahead = [homes[edge][1] for edge in inner if edge in self.reasons and homes[edge][0] == start]
         seen: set[Spot] = set()

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from whorl.config.spec import RateSource, SourceOptions
-from whorl.graph.graph import Edge, Kind, Node, StreamGraph
+from whorl.flow.graph import Edge, Kind, Node, StreamGraph
 from whorl.operators.native import Call, Keyed
 from whorl.operators.operator import OperatorType
 from whorl.plan.plan import Host
@@ -49,7 +49,7 @@ def _fixed(graph: StreamGraph, node: Node) -> Hosted | None:
         return Hosted(Host.QUERY, f"'{node.id}' runs in a query: {node.not_in_tasks}")
     if node.host:
         return Hosted(Host(node.host), f"'{node.id}' has host: {node.host}")
-    if _in_loop(graph, node.id):
+    if graph.in_loop(node.id, node.id):
         return Hosted(Host.TASKS, f"'{node.id}' is in a loop, which runs in tasks")
     schema = graph.entering(node.id)
     native = operator.native(schema)
@@ -57,16 +57,6 @@ def _fixed(graph: StreamGraph, node: Node) -> Hosted | None:
         which = "which" if schema or list(operator.import_paths()) else "whose columns are not known, so it"
         return Hosted(Host.TASKS, f"'{node.id}' is {node.type}, {which} runs in tasks")
     return None
-
-
-def _in_loop(graph: StreamGraph, id: str) -> bool:
-    seen: set[str] = set()
-    ahead = [id]
-    while ahead:
-        targets = {edge.target for edge in graph.out_of(ahead.pop())} - seen
-        seen |= targets
-        ahead += targets
-    return id in seen
 
 
 def reader_of(source: SourceOptions, wanted: Host) -> Host:

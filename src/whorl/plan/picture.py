@@ -6,23 +6,26 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from whorl.config.spec import FileSink, FileSource, KafkaSink, KafkaSource
-from whorl.graph.graph import Edge, Kind, Node
+from whorl.flow.graph import Edge, Kind, Node
 from whorl.plan.layers import Box, Frame
 from whorl.plan.plan import Plan
+from whorl.plan.returns import Back
 
 
-def picture(plan: Plan) -> tuple[list[Box], list[tuple[str, str]]]:
-    """Feedback edges are left out: they lead back."""
+def picture(plan: Plan) -> tuple[list[Box], list[tuple[str, str]], list[Back]]:
+    """Boxes, edges, and the feedback edges, which lead back."""
     boxes = {node.id: _node_box(node) for node in plan.graph.nodes.values()}
     edges: dict[tuple[str, str], None] = {}
+    back: list[Back] = []
     for edge in plan.graph.edges:
         if edge.feedback:
+            back.append(Back(edge.source, edge.target, topic_of(plan, edge) or "feedback"))
             continue
         middle = list(_between(edge, topic_of(plan, edge)))
         boxes.update({box.id: box for box in middle})
         way = [edge.source, *(box.id for box in middle), edge.target]
         edges.update(dict.fromkeys(pairwise(way)))
-    return list(boxes.values()), list(edges)
+    return list(boxes.values()), list(edges), back
 
 
 def topic_of(plan: Plan, edge: Edge) -> str | None:

@@ -12,15 +12,19 @@ from enum import Enum
 from typing import Literal
 
 from whorl.config.settings import Settings
-from whorl.config.spec import FileSource, KafkaSource, SinkOptions, SourceOptions, Watermark
+from whorl.config.spec import Combine, FileSource, KafkaSource, SinkOptions, SourceOptions, Watermark
+from whorl.flow.graph import Node, StreamGraph, keyed_by
 from whorl.formats import FormatOptions
-from whorl.graph.graph import Node, StreamGraph, keyed_by
 from whorl.operators.native import ROW_BY_ROW, Keyed, Native, Query, Unique
 from whorl.operators.operator import ErrorPolicy, OperatorType
 from whorl.schema import Schema
 
 Mode = Literal["append", "update"]
 """Whether a row leaves once, when it is final, or each time it changes."""
+
+
+Rounds = Literal["none", "same", "next"]
+"""What the records of an output say of the round that they are in: nothing outside of a loop; on a feedback edge, the next one."""
 
 
 class Host(Enum):
@@ -67,6 +71,10 @@ class Input:
     """Nothing in the component looks into the value: it passes as bytes."""
     watermark: Watermark | None = None
     """Where the component goes by event time: how late rows may be."""
+    feedback: bool = False
+    """What comes back in a loop: it has one partition for each logical partition, and does not count for their number."""
+    goes_round: bool = False
+    """Its records are in a loop: those of a feedback edge, and of all other edges of the loop."""
 
     @property
     def is_table(self) -> bool:
@@ -95,6 +103,9 @@ class Output:
     """Leads to an operator with state: all such topics have the same number of partitions, so that a key is in the same logical partition
     whatever way it came."""
     headers: bool = True
+    rounds: Rounds = "none"
+    combine: tuple[tuple[str, Combine], ...] = ()
+    """Of what leads back: the columns by which records of one key are merged."""
     sink: SinkOptions | None = None
     """Where more is to be known than the topic: the options of a file sink."""
 
@@ -154,6 +165,20 @@ class Component:
     def row_by_row(self) -> bool:
         """Whether each row is made of one row, so that key, timestamp and headers stay with it."""
         return all(isinstance(placed.native, ROW_BY_ROW) for placed in self.operators)
+
+    @property
+    def feedback(self) -> tuple[Input, ...]:
+        """What comes back to it."""
+        return tuple(input for input in self.inputs if input.feedback)
+
+    @property
+    def in_loop(self) -> bool:
+        """Whether anything that leaves it comes back to it, if over others."""
+        return any(output.rounds != "none" for output in self.outputs)
+
+    @property
+    def has_supersteps(self) -> bool:
+        return any(placed.node.loop.supersteps for placed in self.operators)
 
     @property
     def tables(self) -> tuple[Input, ...]:
@@ -245,6 +270,20 @@ class Plan:
         edges = {output.topic for output in self.outputs if output.kind is OutputKind.EDGE}
         return tuple(input.topic for input in component.inputs if input.topic in edges)
 
+    def loop_of(self, component: Component) -> list[Component]:
+        """The components through which what leaves this one may come back to it, itself among them; itself alone where there is no loop."""
+        ahead, behind = self._reached(component, True), self._reached(component, False)
+        return [each for each in self.components if each is component or (each.id in ahead and each.id in behind)]
+
+    def _reached(self, start: Component, forward: bool) -> set[str]:
+        seen, waiting = set[str](), [start]
+        while waiting:
+            one = waiting.pop()
+            near = [each for each in self.components if _writes_for(*((one, each) if forward else (each, one)))]
+            waiting += [each for each in near if each.id not in seen]
+            seen |= {each.id for each in near}
+        return seen
+
     def cogroups(self, component: Component) -> bool:
         """Whether a key of several of its topics is in one logical partition: as the setting says; a stream and the table it looks into
         always are together."""
@@ -260,6 +299,10 @@ class Plan:
         return tuple(sorted(name for name in found if not name.startswith(("__", "whorl."))))
 
     def upstream(self, component: Component) -> list[Component]:
-        """Components that write what this one reads."""
-        topics = {input.topic for input in component.inputs if input.topic}
+        """Components that write what this one reads, without what comes back."""
+        topics = {input.topic for input in component.inputs if input.topic and not input.feedback}
         return [other for other in self.components if topics & {output.topic for output in other.outputs}]
+
+
+def _writes_for(one: Component, other: Component) -> bool:
+    return bool({output.topic for output in one.outputs if output.topic} & {input.topic for input in other.inputs})

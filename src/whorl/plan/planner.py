@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from whorl.config.settings import Settings
 from whorl.config.spec import KafkaSource
 from whorl.errors import CheckFailed, Finding
+from whorl.flow.check import in_order
+from whorl.flow.graph import Edge, Kind, Node, StreamGraph, is_table, keyed_by
 from whorl.formats import FormatOptions
-from whorl.graph.check import in_order
-from whorl.graph.graph import Edge, Kind, Node, StreamGraph, is_table, keyed_by
 from whorl.operators.native import ROW_BY_ROW
 from whorl.operators.operator import OperatorType
 from whorl.plan import naming
@@ -60,7 +60,8 @@ class Draft:
         id, settings = _id(share, taken), self.fusing.settings
         placed = tuple(Placed(node, self._enters(node, share.host)) for node in share.nodes if _is_operator(node))
         inputs, outputs = self._inputs(share), self._outputs(share, placed)
-        if share.host is Host.TASKS and _nothing_looks_inside(placed, inputs, outputs):
+        looping = any(output.rounds != "none" for output in outputs)
+        if share.host is Host.TASKS and not looping and _nothing_looks_inside(placed, inputs, outputs):
             inputs = [replace(input, raw=True) for input in inputs]
         streams = (e for e in share.edges if not is_table(self.fusing.graph.nodes[e.source]))
         wires = [Wire(e.source, e.target, e.output) for e in streams]
@@ -96,7 +97,7 @@ class Draft:
 
     def _format(self, edge: Edge) -> FormatOptions:
         in_query = any(host is Host.QUERY for _, host in self.fusing.ends[edge])
-        return edge_format(self.fusing.graph.nodes[edge.source].schema, in_query)
+        return edge_format(self.fusing.graph.nodes[edge.source], edge, in_query)
 
     def _topic(self, edge: Edge) -> str:
         prefix = self.fusing.settings.topic_prefix
@@ -106,7 +107,7 @@ class Draft:
     def _enters(self, node: Node, host: Host) -> Schema | None:
         """Tasks pass rows of several inputs as they are; a query gives all of them the same columns."""
         graph = self.fusing.graph
-        schemas = {graph.nodes[edge.source].schema for edge in graph.streams_into(node.id)}
+        schemas = set(graph.schemas_into(node.id))
         return graph.entering(node.id) if host is Host.QUERY or len(schemas) == 1 else None
 
     def _why(self, share: Share) -> str:

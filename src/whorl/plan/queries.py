@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from whorl.config.settings import Settings
-from whorl.graph.graph import Node, StreamGraph
-from whorl.graph.times import watermarks_before
+from whorl.flow.graph import Node, StreamGraph
+from whorl.flow.times import watermarks_before
 from whorl.operators.native import Query
 from whorl.operators.operator import OperatorType
 from whorl.plan.hosts import Hosted

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from whorl.config.settings import Settings
 from whorl.config.spec import KafkaSource
 from whorl.errors import Finding
-from whorl.graph.graph import Node, StreamGraph
+from whorl.flow.graph import Node, StreamGraph, keyed_by
 from whorl.operators.native import ROW_BY_ROW, Call, Query
 from whorl.plan.plan import Component, OutputKind, Plan
 
@@ -15,12 +15,40 @@ _OTHER_TRIGGER = "set another `trigger`, such as 1s"
 
 
 def refusals(plan: Plan) -> Iterator[Finding]:
+    for component in plan.components:
+        yield from _supersteps(plan, component)
     for component in plan.queries:
+        yield from _in_loops(plan.graph, component)
         yield from _no_stream(plan.graph, component)
         if plan.settings.state.query_backend != "rocksdb":
             yield from _not_by_key(plan.graph, component)
         if plan.settings.trigger == "realtime":
             yield from _not_in_real_time(plan.graph, component, plan.settings)
+
+
+def _supersteps(plan: Plan, component: Component) -> Iterator[Finding]:
+    """They are counted where what leads back is both sent and read, by an operator with state."""
+    for node in (placed.node for placed in component.operators if placed.node.loop.supersteps):
+        why = ""
+        if len(plan.loop_of(component)) > 1:
+            why = "its loop goes over several components"
+        elif len(component.feedback) > 1:
+            why = "its component has more than one loop"
+        elif keyed_by(node) is None:
+            why = "it keeps no state"
+        elif any(input.watermark for input in component.inputs):
+            why = "its component goes by event time"
+        if why:
+            message = f"operator '{node.id}' cannot go by supersteps: {why}"
+            yield Finding("loop", message, "take `supersteps` away, or let it send to itself", node.at)
+
+
+def _in_loops(graph: StreamGraph, component: Component) -> Iterator[Finding]:
+    for node in (placed.node for placed in component.operators):
+        if graph.in_loop(node.id, node.id):
+            message = f"operator '{node.id}' is in a loop, which runs in tasks alone: {component.reason}"
+            hint = "take `host` away" if node.host else "take it out of the loop, or do the same in a python operator"
+            yield Finding("loop", message, hint, node.at)
 
 
 def _no_stream(graph: StreamGraph, component: Component) -> Iterator[Finding]:

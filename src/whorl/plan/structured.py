@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from whorl.config.spec import FileSink, FileSource, KafkaSource
-from whorl.graph.graph import Kind
+from whorl.flow.graph import Kind
 from whorl.plan.explain import SPARE_SLOTS, job_description, slots
 from whorl.plan.picture import outside, topic_of
 from whorl.plan.plan import Component, Input, Output, Plan

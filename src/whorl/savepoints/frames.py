@@ -118,7 +118,7 @@ def _sum(rows: list[Row]) -> Tally:
 def _unmovable(entry: bytes, before: int) -> WorldError:
     key = user_key(entry)
     if key is None:
-        what = "an operator with 'max_keys' or 'max_bytes' has the order of its writes in each logical partition"
+        what = "an operator with 'max_keys', 'max_bytes' or 'supersteps' keeps something for each logical partition as a whole"
         return WorldError(what, hint="their number stays; another number of tasks is possible", code="rescale-keys")
     return WorldError(
         f"key {key!r} is not in the logical partition where its hash (murmur2) belongs",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
-from whorl.state.codec import map_group, pack, unpack
+from whorl.state.codec import map_entry, map_group, pack, unpack
 from whorl.state.scope import Bound
 from whorl.state.table import Table
 from whorl.state.values import PLAIN, own
@@ -14,10 +14,61 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 
+class View(Generic[T]):
+    """One state of all keys of a logical partition. Keys are as Kafka has them: bytes."""
+
+    __slots__ = ("_bound", "delete", "get_raw", "put_raw")
+
+    def __init__(self, bound: BoundValue[T], table: Table) -> None:
+        self._bound = bound
+        self.get_raw, self.put_raw, self.delete = table.get, table.put, table.delete
+
+    def get(self, key: bytes, default: T | None = None) -> T | None:
+        value = self.get_raw(key)
+        return default if value is None else self._bound._loaded(value)
+
+    def put(self, key: bytes, value: T) -> None:
+        bound = self._bound
+        self.put_raw(key, value if value.__class__ is bound._kind else bound._dumped(value))
+
+    def items(self) -> Iterator[tuple[bytes, T]]:
+        """In the order of keys."""
+        table = self._bound._table
+        return ((key, self._bound._loaded(value)) for key, value in table.scan())
+
+
+class MapView(Generic[K, T]):
+    """The maps of all keys of a logical partition, entry by entry. Keys are as Kafka has them: bytes."""
+
+    __slots__ = ("_bound", "_table")
+
+    def __init__(self, bound: BoundMap[K, T], table: Table) -> None:
+        self._bound, self._table = bound, table
+
+    def put(self, key: bytes, name: K, value: T) -> None:
+        bound, group = self._bound, map_group(key)
+        kept = value if value.__class__ is bound._kind else bound._dumped(value)
+        self._table.put_in(group, _entry(group, name), kept)
+
+    def delete(self, key: bytes, name: K) -> None:
+        group = map_group(key)
+        self._table.delete_in(group, _entry(group, name))
+
+    def items(self) -> Iterator[tuple[bytes, K, T]]:
+        """Key, name and value of each entry, those of a key together."""
+        for entry, value in self._table.scan():
+            key, name = map_entry(entry)
+            yield key, unpack(name), self._bound._loaded(value)
+
+
 class BoundValue(Bound, Generic[T]):
     """One value of a key."""
 
     __slots__ = ()
+
+    def view(self) -> View[T]:
+        """All keys of the present logical partition: for a `PartitionProgram`. It is good until another one is entered."""
+        return View(self, self._table)
 
     def get(self, default: T | None = None) -> T | None:
         scope = self._scope
@@ -111,6 +162,10 @@ class BoundMap(Bound, Generic[K, T]):
 
     __slots__ = ()
 
+    def view(self) -> MapView[K, T]:
+        """All keys of the present logical partition: for a `PartitionProgram`. It is good until another one is entered."""
+        return MapView(self, self._table)
+
     def get(self, key: K, default: T | None = None) -> T | None:
         table, group, entry = self._entry(key)
         if self._refresh:
@@ -176,7 +231,7 @@ class BoundMap(Bound, Generic[K, T]):
         if scope.key is None:
             raise self._outside()
         group = map_group(scope.key)
-        return scope.tables[self._at], group, group + pack(key if key.__class__ in PLAIN else own(key))
+        return scope.tables[self._at], group, _entry(group, key)
 
     def _group(self) -> tuple[Table, bytes]:
         table, key = self._place()
@@ -184,3 +239,7 @@ class BoundMap(Bound, Generic[K, T]):
 
     def _renew(self, table: Table, group: bytes, entry: bytes) -> None:
         table.refresh_in(group, entry, table.ends(self._ttl or 0))
+
+
+def _entry(group: bytes, name: Any) -> bytes:
+    return group + pack(name if name.__class__ in PLAIN else own(name))

@@ -40,6 +40,8 @@ _SURROGATES = "surrogatepass"
 
 TIMERS = "_timers"
 ORDER = "_order"
+SUPERSTEP = "_superstep"
+"""The table in which an lp keeps how far it is, where an operator goes by supersteps."""
 MAP = "{}"
 """What the names of tables with maps end with."""
 LONGEST_KEY = 511
@@ -184,6 +186,12 @@ def map_group(key: bytes) -> bytes:
     return _LENGTH.pack(len(key)) + key
 
 
+def map_entry(entry: bytes) -> tuple[bytes, bytes]:
+    """The user's key, and the packed key within its map, of what begins with a `map_group`."""
+    end = _LENGTH.size + _LENGTH.unpack_from(entry)[0]
+    return entry[_LENGTH.size : end], entry[end:]
+
+
 class Address(NamedTuple):
     """Whose an entry is."""
 
@@ -206,10 +214,11 @@ def address(entry: bytes) -> Address | None:
     if table == ORDER.encode():
         return None
     operator, _, state = table.decode().partition("/")
+    if state == SUPERSTEP:
+        return None
     if not state.endswith(MAP):
         return Address(operator, state, rest)
-    end = _LENGTH.size + _LENGTH.unpack_from(rest)[0]
-    return Address(operator, state.removesuffix(MAP), rest[_LENGTH.size : end], rest[end:])
+    return Address(operator, state.removesuffix(MAP), *map_entry(rest))
 
 
 def user_key(entry: bytes) -> bytes | None:

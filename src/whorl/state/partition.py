@@ -45,11 +45,13 @@ class LpState:
         room: Room | None = None,
         wall: Callable[[], int] = _wall,
         lps: int = 1,
+        number: int = 0,
     ) -> None:
         """`meta` is what the copy is of; its position counts for nothing, that of the backend does. `room` may be shared by lps. `lps`: how
-        many share the keys."""
+        many share the keys, of which this is the `number`."""
         self.clocks = Times(inputs)
-        self._backend, self._wall, self._lps = backend, wall, lps
+        self._backend, self._wall = backend, wall
+        self.lps, self.number = lps, number
         self._journal: Journal = []
         self._room = room or Room(CACHE_BYTES)
         self._tables: dict[bytes, Table] = {}
@@ -97,7 +99,7 @@ class LpState:
     def bounds(self, operator: str, tables: Iterable[Table], limits: Limits) -> Bounds:
         """Those of an operator whose states are in these tables."""
         if operator not in self._bounds:
-            share = limits.share(self._lps)
+            share = limits.share(self.lps)
             self._bounds[operator] = Bounds(operator, tables, share, self._table, self._backend, self._journal)
         return self._bounds[operator]
 

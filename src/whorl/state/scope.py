@@ -79,6 +79,11 @@ class Bound:
         self._ttl = rules.ttl
         self._refresh = rules.refresh and rules.ttl is not None
 
+    @property
+    def _table(self) -> Table:
+        """Of the present logical partition, whatever the key."""
+        return self._scope.tables[self._at]
+
     def _place(self) -> tuple[Table, bytes]:
         scope = self._scope
         if scope.key is None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequen
 from typing import Any
 
 from whorl.state.backend import Backend
-from whorl.state.codec import decode, encode, is_large, short, stamped, version_of
+from whorl.state.codec import MAP, decode, encode, is_large, map_entry, short, stamped, version_of
 from whorl.state.room import Room
 from whorl.state.times import Times
 from whorl.state.values import ABSENT, GONE, PLAIN, Timed, own
@@ -28,6 +28,7 @@ class Table:
         self, prefix: bytes, backend: Backend, journal: Journal, times: Times, room: Room, event: bool = False
     ) -> None:
         self.prefix = prefix
+        self._of_maps = prefix.rstrip(b"\0").endswith(MAP.encode())
         self.values: dict[bytes, Any] = {}
         """What this transaction wrote: values, `Timed` ones, or `GONE`."""
         self.event = event
@@ -124,6 +125,21 @@ class Table:
 
     # -- for the lp -------------------------------------------------------------------------------------------------------------------
 
+    def changed(self) -> Iterator[bytes]:
+        """The user's keys of which this transaction changes an entry."""
+        for key, value in self.values.items():
+            if value is not GONE or self._is_stored(key):
+                yield map_entry(key)[0] if self._of_maps else key
+
+    def changed_values(self) -> Iterator[tuple[bytes, Any]]:
+        """As `changed`, where it is no table of maps, each with what `peek` gives."""
+        peek = self.peek
+        for key, value in self.values.items():
+            if value.__class__ in PLAIN:
+                yield key, value
+            elif value is not GONE or self._is_stored(key):
+                yield key, peek(key)
+
     def write_into(self, delta: MutableMapping[bytes, bytes | None]) -> None:
         """The entries that this transaction changes; a key that came and went is left out."""
         prefix, written, self._large = self.prefix, 0, []
@@ -135,7 +151,7 @@ class Table:
                 written += len(key) + len(raw)
                 if is_large(raw):
                     self._large.append(key)
-            elif self._backend.get(prefix + key) is not None:
+            elif self._is_stored(key):
                 delta[prefix + key] = None
         self._written = written + len(self.values) * (len(prefix) + _OVERHEAD)
 
@@ -176,6 +192,9 @@ class Table:
                 self._room.take(len(key) + _OVERHEAD + len(raw))
                 self._cache[key] = value
         return value
+
+    def _is_stored(self, key: bytes) -> bool:
+        return self._backend.get(self.prefix + key) is not None
 
     # -- within -----------------------------------------------------------------------------------------------------------------------
 

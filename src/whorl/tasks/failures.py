@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass
 
-from whorl.errors import OperatorFailed, Retry, StateUnfit
+from whorl.errors import OperatorFailed, Retry, RoundsExceeded, StateUnfit
 from whorl.operators.chain import StepFailed, user_place
 from whorl.operators.operator import ErrorPolicy
 from whorl.operators.record import Message
@@ -38,7 +38,7 @@ class Failures:
             self._figures.retried += 1
             return Verdict(hold=max(failed.cause.after, 0.0))
         policy = self._policies[failed.operator]
-        if policy.action == "retry" and not isinstance(failed.cause, StateUnfit):
+        if policy.action == "retry" and not isinstance(failed.cause, StateUnfit | RoundsExceeded):
             attempt = self._count(message)
             if attempt < policy.attempts:
                 self._figures.retried += 1

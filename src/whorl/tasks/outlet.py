@@ -38,6 +38,11 @@ class Outlet:
     def produce(self, entries: Iterable[Entry]) -> None:
         hand_over(self._producer, entries, self.poll)
 
+    def produce_inside(self, entries: Iterable[Entry]) -> None:
+        """In the transaction, whatever the guarantee: what leads back into state must not double."""
+        for entry in entries:
+            self.transactions.produce(*entry)
+
     def poll(self, timeout: float = 0) -> None:
         self.transactions.poll(0 if self._plain else timeout)
         if self._plain:

@@ -5,12 +5,12 @@ An operator with one state that is a row shows that row; any other shows a colum
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from whorl.formats.json import encode
 from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.record import Row
-from whorl.state.codec import TIMERS, address
+from whorl.sinks.kafka import BY_KEY
 from whorl.state.partition import LpState
 
 
@@ -19,17 +19,12 @@ class Publishing:
         """Both by operator."""
         self._of = {id: (topic, steps[id]) for id, topic in topics.items()}
 
-    def records(self, lp: LpState, changed: Iterable[bytes]) -> Iterator[tuple[str, bytes | None, bytes]]:
-        """Topic, value and key of each. `changed`: keys of the changelog."""
-        for id, key in self._keys(changed) if self._of else ():
-            topic, step = self._of[id]
-            row = _row(step.kept(lp, key))
-            yield topic, None if row is None else encode(row), key
-
-    def _keys(self, changed: Iterable[bytes]) -> Iterable[tuple[str, bytes]]:
-        found = filter(None, map(address, changed))
-        mine = ((at.operator, at.key) for at in found if at.operator in self._of and at.state != TIMERS)
-        return dict.fromkeys(mine)
+    def records(self, lp: LpState) -> Iterator[tuple[str, bytes | None, bytes, int]]:
+        """Of what this transaction changes: topic, value, key, and that the key says which partition."""
+        for topic, step in self._of.values():
+            for key, kept in step.changed(lp):
+                row = _row(kept)
+                yield topic, None if row is None else encode(row), key, BY_KEY
 
 
 def _row(kept: Row) -> Row | None:

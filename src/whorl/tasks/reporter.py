@@ -63,15 +63,16 @@ class Reporter:
         assignment = self._assignment
         me = Address(assignment.pipeline, assignment.uid, assignment.component.id, assignment.layout.number)
         reader = OrderReader(self._clients, me)
-        said_at, said = 0.0, -1
+        said_at, said = 0.0, (-1, "")
         since, seen = time.monotonic(), None
         while not self._over.is_set():
             self._take(reader)
             if os.getppid() != self._parent or not self._has_spark_parent:
                 os._exit(ORPHANED)
             now = time.monotonic()
-            if now - said_at >= assignment.settings.heartbeat or self.figures.commits != said:
-                said_at, said = now, self.figures.commits
+            news = (self.figures.commits, self.figures.step)
+            if now - said_at >= assignment.settings.heartbeat or news != said:
+                said_at, said = now, news
                 self._say("running")
             if self.figures.current is None or self.figures.current is not seen:
                 since, seen = now, self.figures.current

@@ -42,6 +42,16 @@ class Figures:
     commit_seconds: float = 0.0
     restarts: int = 0
     lag: int = 0
+    round: int = 0
+    """Of a loop: the highest of any record so far."""
+    messages: int = 0
+    """Of a loop: records that have gone round."""
+    sent: int = 0
+    """Of a loop: records that were sent back, or wait to be processed in memory."""
+    active: int = 0
+    """Of a loop: keys to which anything came round in the last transaction."""
+    timers: int = 0
+    """Logical partitions in which one is set that goes off by the clock."""
     committed: dict[Place, int] = field(default_factory=dict)
     readings: dict[str, Reading] = field(default_factory=dict)
     """What is read, or was, before the first record: state, tables."""
@@ -63,6 +73,11 @@ class Figures:
             "commit_seconds",
             "restarts",
             "lag",
+            "round",
+            "messages",
+            "sent",
+            "active",
+            "timers",
         )
         positions: dict[str, dict[str, int]] = {}
         for (topic, partition), offset in list(self.committed.items()):

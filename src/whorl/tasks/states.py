@@ -17,7 +17,6 @@ from confluent_kafka import TopicPartition
 from whorl.kafka.clients import Clients
 from whorl.kafka.reading import read_bulks_on
 from whorl.kafka.transactions import Transactions
-from whorl.sinks.kafka import BY_KEY
 from whorl.state.backend import Backend, MemoryBackend
 from whorl.state.behind import WriteBehind
 from whorl.state.partition import LP_KEY, LpState
@@ -64,6 +63,11 @@ class States:
     def __iter__(self) -> Iterator[LpState]:
         return iter(self._of.values())
 
+    @property
+    def waiting_for_time(self) -> int:
+        """Logical partitions in which a timer is set that goes off by the clock."""
+        return sum(state.timers.next("processing") is not None for state in self)
+
     # -- 3 restore --------------------------------------------------------------------------------------------------------------------
 
     def restore(self, begin: Callable[[Mapping[int, int]], Reading]) -> dict[Place, int]:
@@ -86,7 +90,8 @@ class States:
     def _open(self, lp: int) -> LpState:
         assignment = self._assignment
         timed = [input.id for input in assignment.component.inputs if input.watermark]
-        return LpState(self._backend(lp), meta_of(assignment), timed, self._room, self._now, assignment.layout.lps)
+        backend, lps = self._backend(lp), assignment.layout.lps
+        return LpState(backend, meta_of(assignment), timed, self._room, self._now, lps, lp)
 
     def _backend(self, lp: int) -> Backend:
         if self._assignment.settings.state.backend == "memory":
@@ -122,10 +127,8 @@ class States:
 
     def write(self, lp: int, positions: Mapping[Place, int], transactions: Transactions) -> None:
         state, topic = self._of[lp], self._assignment.changelog
-        delta = state.delta()
-        transactions.produce_all((topic, value, key, lp) for key, value in delta)
-        for record in self._publishing.records(state, (key for key, _ in delta)):
-            transactions.produce(*record, BY_KEY)
+        transactions.produce_all((topic, value, key, lp) for key, value in state.delta())
+        transactions.produce_all(self._publishing.records(state))
         self._written[lp] = encode_lp(positions, state.times())
         transactions.produce(topic, self._written[lp], LP_KEY, lp)
 

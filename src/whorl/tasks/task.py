@@ -5,56 +5,36 @@ the positions of the last committed one were read. Numbered as in docs/exactly-o
 
     2 join      init the task's own transactional id, and only then read the register: a task that lost its place sees it there
     3 restore   positions from the changelog, read committed to its end
-    4 process   poll a bulk; each record whole or not at all; look at the clock between records
-    5 commit    positions and the group's offsets into the transaction, commit; a commit without an answer is repeated
+    4 process   `whorl.tasks.run`: poll a bulk; each record whole or not at all; look at the clock between records
+    5 commit    there too: positions and the group's offsets into the transaction, commit; a commit without an answer is repeated
     7 abort     drop everything in memory and go back to 3
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
-
-from whorl.errors import PipelineError, Unavailable, WorldError
+from whorl.errors import PipelineError, Unavailable
 from whorl.kafka.clients import Clients
 from whorl.kafka.transactions import Aborted
-from whorl.operators.chain import StepFailed
-from whorl.operators.keyed_step import TimerMessage
-from whorl.state.partition import LP_KEY, LpState
-from whorl.state.timers import Kind
-from whorl.tasks.assignment import GENERATED, Assignment, generated_topic, is_generated
-from whorl.tasks.changelog import by_lp, encode_positions, read_positions
-from whorl.tasks.failures import Failures, as_error
-from whorl.tasks.inlet import Inlet
+from whorl.tasks.assignment import Assignment
+from whorl.tasks.changelog import read_positions
 from whorl.tasks.layout import Place
+from whorl.tasks.loops import LoopRun, Undone
 from whorl.tasks.outlet import Outlet
-from whorl.tasks.readings import STATE, TABLES, Reading
+from whorl.tasks.readings import STATE, Reading
 from whorl.tasks.register import refuse_outdated
-from whorl.tasks.signals import Figures, Orders, timer_position
-from whorl.tasks.silence import Silence
+from whorl.tasks.run import Given, Run
+from whorl.tasks.signals import Figures, Orders
 from whorl.tasks.states import States
+from whorl.tasks.supersteps import SuperstepRun
 from whorl.tasks.work import Work
 
-_IDLE_WAIT = 0.1
-_LAG_EVERY = 0.5
-_NEVER = float("inf")
 _ABORTS_IN_A_ROW = 10
-_TOPIC_GONE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
-_OFFSET_GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
-
-
-@dataclass
-class Held:
-    """Records of a paused partition, and when to go on with them."""
-
-    until: float
-    messages: list[Any]
 
 
 class Task:
@@ -104,13 +84,25 @@ class Task:
             if work.keeps_state:
                 states = States(self.assignment, self.number, self.clients, self.wall, work.publishing)
                 opened.enter_context(closing(states))
-            self._run(Run(self, outlet, work, states, self._restore(states)), outlet)
+            self._run(self._kind()(self._given(), outlet, work, states, self._restore(states)), outlet)
+
+    def _kind(self) -> type[Run]:
+        component = self.assignment.component
+        if component.has_supersteps:
+            return SuperstepRun
+        return LoopRun if component.in_loop else Run
+
+    def _given(self) -> Given:
+        own = (self.assignment, self.number, self.clients, self.orders, self.figures, self.clock, self.wall)
+        return Given(*own, self.begin_reading)
 
     def _run(self, run: Run, outlet: Outlet) -> None:
         try:
             run.loop()
         except Aborted as aborted:
             self._abort(outlet, aborted)
+        except Undone as undone:
+            raise undone.error from None
         except PipelineError:
             run.commit()  # what went before the record that failed is done
             raise
@@ -137,6 +129,7 @@ class Task:
             stored = read_positions(self.clients, assignment.changelog, assignment.layout.lps_of(self.number))
         else:
             stored = states.restore(partial(self.begin_reading, STATE))
+            self.figures.timers = states.waiting_for_time
         positions = {place: stored[place] for place in assignment.layout.places_of(self.number, assignment.read)}
         self.figures.committed = dict(positions)
         return positions
@@ -145,351 +138,3 @@ class Task:
         """What must be read before the first record is processed."""
         reading = self.figures.readings[what] = Reading(starts, self.clock, self.wall())
         return reading
-
-
-class Run:
-    """From a restore to a stop or an abort: everything in memory that an abort drops."""
-
-    def __init__(
-        self, task: Task, outlet: Outlet, work: Work, states: States | None, positions: dict[Place, int]
-    ) -> None:
-        self._assignment, self._settings = task.assignment, task.assignment.settings
-        self._orders, self._figures = task.orders, task.figures
-        self._clock, self._wall = task.clock, task.wall
-        self._outlet, self._transactions = outlet, outlet.transactions
-        self._work, self._states = work, states
-        for state in states or ():
-            work.enter(state)  # so that the bounds of operators are known before anything expires
-        self._positions = positions
-        self._moved = set(positions)  # all: offsets of the group that expired are mirrored again
-        self._held: dict[Place, Held] = {}
-        self._commit_at, self._lag_at = _NEVER, 0.0
-        self._uncommitted = 0
-        self._failures = Failures(task.assignment, self._work.policies, task.figures)
-        component = task.assignment.component
-        generated = {generated_topic(i): i.source for i in component.inputs if i.source and is_generated(i)}
-        self._input_of = {topic: i.id for i in component.inputs for topic in task.assignment.topics[i.id]}
-        self._inlet = Inlet(task.clients, component.group, positions, generated)
-        lps = task.assignment.layout.lps_of(task.number)
-        patience = {(lp, i.id): i.watermark.idle for lp in lps for i in component.inputs if i.watermark}
-        self._silence = Silence(patience, task.clock)
-        self._tables = {topic for input in component.tables for topic in task.assignment.topics[input.id]}
-        self._unread = {place for place in positions if place[0] in self._tables}
-        """Of tables: what must be read to its end before any stream is."""
-        starts = {place: positions[place] for place in self._unread}
-        if starts:
-            task.begin_reading(TABLES, starts)
-        self._open()
-
-    def loop(self) -> None:
-        self._wait_for_tables()
-        self._begin()
-        while not self._orders.stopping:
-            self._take_up_held()
-            places, ends = self._sorted(self._inlet.read(self._settings.bulk_records, self._wait()))
-            self._fire_by_clock()
-            for place in self._tables_first(places):
-                self._process(place, places[place])
-            for place, end in ends.items():
-                self._reached(place, end)
-            self._outlet.poll()
-            if self._clock() >= self._commit_at:
-                self.commit()
-            self._look_at_lag()
-        self.commit()
-
-    def _wait_for_tables(self) -> None:
-        self._figures.step = "bootstrapping" if self._unread else "running"
-        for place in self._streams if self._unread else ():
-            self._inlet.pause(place)
-
-    def _tables_first(self, places: Collection[Place]) -> Iterable[Place]:
-        return sorted(places, key=lambda place: place[0] not in self._tables) if self._tables else places
-
-    def _table_read(self, place: Place) -> None:
-        """Its end was reached, for the first time; with the last one, streams begin to flow."""
-        self._unread.discard(place)
-        if not self._unread:
-            self._figures.readings[TABLES].end(self._positions)
-            self._figures.step = "running"
-            for stream in self._streams:
-                self._inlet.resume(stream)
-
-    @property
-    def _streams(self) -> list[Place]:
-        return [place for place in self._positions if place[0] not in self._tables]
-
-    def _open(self) -> None:
-        try:
-            self._work.open()
-        except StepFailed as failed:
-            raise as_error(failed) from None
-
-    def close(self) -> None:
-        self._inlet.close()
-        with suppress(StepFailed):  # what could go wrong for the records has gone right already
-            self._work.close()
-
-    def _wait(self) -> float:
-        due = min([self._commit_at, *(held.until for held in self._held.values())])
-        return min(max(due - self._clock(), 0.0), _IDLE_WAIT)
-
-    # -- 4 timers ---------------------------------------------------------------------------------------------------------------------
-
-    def _fire_by_clock(self) -> None:
-        """Processing time is the same for all that is processed together."""
-        if self._states is None:
-            return
-        now = round(self._wall() * 1000)
-        for state in self._states:
-            state.clocks.tick(now)
-            due = state.timers.next("processing")
-            if due is not None and due <= state.clocks.clock:
-                self._begin()
-                self._fire(state, "processing", state.clocks.clock)
-        self._let_rest()
-
-    def _fire(self, state: LpState, kind: Kind, up_to: int) -> None:
-        self._work.enter(state)
-        fire = self._work.whole(self._work.fire)
-        for timer in state.timers.due(kind, up_to):
-            self._figures.current, self._figures.many = TimerMessage(timer.key, timer.time), False
-            try:
-                if timer_position(timer) in self._orders.skip:
-                    raise StepFailed(timer.operator, self._no_answer())
-                fire(timer)
-            except StepFailed as failed:
-                letter = self._failures.of_timer(TimerMessage.of(timer), failed)
-                self._work.journal += [letter] if letter else []
-        self._figures.current = None
-        self._outlet.produce(self._work.take())
-
-    def _fire_overdue(self, place: Place) -> None:
-        """Those that a record has set for a time that is past: they need not wait until event time moves on."""
-        assert self._states is not None
-        state = self._states[self._assignment.layout.lp_of(place[1])]
-        if state.timers.overdue("event", state.clocks.watermark):
-            self._fire(state, "event", state.clocks.watermark)
-
-    def _let_rest(self) -> None:
-        """An input that was silent for long holds no watermark back."""
-        assert self._states is not None
-        for lp, input in self._silence.broken_off():
-            if self._states[lp].clocks.rest(input):
-                self._begin()
-                self._fire(self._states[lp], "event", self._states[lp].clocks.watermark)
-
-    def _move_event_time(self, place: Place, message: Any) -> None:
-        """Before the record: timers that its time makes due come first, so that results do not depend on where bulks end."""
-        assert self._states is not None
-        time, input = self._work.event_times[place[0]](message), self._input_of[place[0]]
-        lp = self._assignment.layout.lp_of(place[1])
-        state = self._states[lp]
-        self._silence.heard(lp, input)
-        if time is not None and state.clocks.move(input, time):
-            self._fire(state, "event", state.clocks.watermark)
-
-    def _look_at_lag(self) -> None:
-        if self._clock() >= self._lag_at:
-            self._figures.lag = self._inlet.behind(self._positions)
-            self._lag_at = self._clock() + _LAG_EVERY
-            if self._unread:
-                tables = {place: at for place, at in self._positions.items() if place[0] in self._tables}
-                self._figures.readings[TABLES].move(tables, self._inlet.behind(tables))
-
-    # -- 4 process --------------------------------------------------------------------------------------------------------------------
-
-    def _sorted(self, messages: list[Any]) -> tuple[dict[Place, list[Any]], dict[Place, int]]:
-        """Records by place in the order they came, and the ends that were reached."""
-        places: dict[Place, list[Any]] = {}
-        ends: dict[Place, int] = {}
-        for message in messages:
-            place = (message.topic(), message.partition())
-            if message.error() is not None:
-                self._check(message.error(), place)
-                ends[place] = message.offset()
-            elif place in places:
-                places[place].append(message)
-            else:
-                places[place] = [message]
-        return places, ends
-
-    def _check(self, error: KafkaError, place: Place) -> None:
-        """Passes the end of a partition; anything else in a bulk is an error."""
-        if error.code() == KafkaError._PARTITION_EOF:
-            return
-        if error.code() in _TOPIC_GONE:
-            hint = "it was deleted under the running job; create it again or change the pipeline"
-            raise WorldError(f"topic '{place[0]}' does not exist any more", code="topic-gone", hint=hint)
-        if error.code() in _OFFSET_GONE:
-            hint = "retention overtook the job; 'whorl run' tells how many records are gone"
-            offset = self._positions.get(place)
-            raise WorldError(
-                f"offset {offset} of {place[0]}/{place[1]} is gone from Kafka", code="offsets-gone", hint=hint
-            )
-        raise KafkaException(error)
-
-    def _reached(self, place: Place, end: int) -> None:
-        """The end lies behind transaction markers, where no record will ever be."""
-        if place not in self._held and end > self._positions[place]:
-            self._begin()
-            self._move(place, end)
-        if place in self._unread:
-            self._table_read(place)
-
-    def _process(self, place: Place, messages: list[Any]) -> None:
-        if place in self._held:
-            self._held[place].messages += messages
-            return
-        self._begin()
-        if self._states is not None:
-            self._work.enter(self._states[self._assignment.layout.lp_of(place[1])])
-        if not self._as_bulk(place, messages):
-            self._one_by_one(place, messages)
-        self._figures.current = None
-        self._outlet.produce(self._work.take())
-        if self._uncommitted >= self._settings.commit_records:
-            self.commit()
-
-    def _one_by_one(self, place: Place, messages: list[Any]) -> None:
-        figures, clock, attempt = self._figures, self._clock, self._attempt(place[0])
-        figures.many = False
-        timed, event_time = place[0] in self._work.event_times, bool(self._work.event_times)
-        for index, message in enumerate(messages):
-            if timed:
-                self._move_event_time(place, message)
-            figures.current = message
-            try:
-                attempt(message)
-            except StepFailed as failed:
-                self._move(place, message.offset())
-                if self._failed(place, messages[index:], failed):
-                    self._count(index)
-                    break
-            if event_time:
-                self._fire_overdue(place)
-            if clock() >= self._commit_at:
-                self._move(place, message.offset() + 1)
-                self.commit()
-                self._begin()
-        else:
-            self._move(place, messages[-1].offset() + 1)
-            self._count(len(messages))
-
-    def _attempt(self, topic: str) -> Callable[[Any], None]:
-        """How one record is tried: whole, or nothing of it."""
-        handle, work, skip = self._work.handles[topic], self._work, self._orders.skip
-        if not work.has_bulk and not work.together and not skip:
-            return work.whole(handle)
-
-        def attempt(message: Any) -> None:
-            position = (message.topic(), message.partition(), message.offset())
-            if skip.get(position):
-                raise StepFailed(skip[position], self._no_answer())
-            handle(message)
-            work.flush()
-
-        return work.whole(attempt)
-
-    def _no_answer(self) -> TimeoutError:
-        return TimeoutError(f"no answer within {self._settings.timeout:g} s")
-
-    def _as_bulk(self, place: Place, messages: list[Any]) -> bool:
-        """All at once, where that is how the component works; False, and nothing done, where one fails: then each is tried alone."""
-        together = self._work.together.get(place[0])
-        if together is None or self._holds_skipped(place, messages):
-            return False
-        self._figures.current, self._figures.many = messages[0], len(messages) > 1
-        try:
-            self._work.whole(together)(messages)
-        except StepFailed:
-            return False
-        self._move(place, messages[-1].offset() + 1)
-        self._count(len(messages))
-        return True
-
-    def _holds_skipped(self, place: Place, messages: list[Any]) -> bool:
-        first, last = messages[0].offset(), messages[-1].offset()
-        return any((topic, p) == place and first <= offset <= last for topic, p, offset in list(self._orders.skip))
-
-    def _failed(self, place: Place, messages: list[Any], failed: StepFailed) -> bool:
-        """Whether the partition is held from this record on."""
-        verdict = self._failures.judge(messages[0], failed)
-        if verdict.letter is not None:
-            self._work.journal.append(verdict.letter)
-        if verdict.hold is None:
-            return False
-        self._inlet.pause(place)
-        self._held[place] = Held(self._clock() + verdict.hold, messages)
-        return True
-
-    def _take_up_held(self) -> None:
-        now = self._clock()
-        for place in [place for place, held in self._held.items() if held.until <= now]:
-            messages = self._held.pop(place).messages
-            self._process(place, messages)
-            if place not in self._held:
-                self._inlet.resume(place)
-
-    def _count(self, records: int) -> None:
-        self._figures.read += records
-        if self._unread:
-            self._figures.readings[TABLES].records += records
-        self._uncommitted += records
-
-    def _move(self, place: Place, position: int) -> None:
-        self._positions[place] = position
-        self._moved.add(place)
-
-    # -- 5 commit ---------------------------------------------------------------------------------------------------------------------
-
-    def _begin(self) -> None:
-        if not self._transactions.open:
-            self._transactions.begin()
-            self._commit_at = self._clock() + self._settings.commit_interval
-
-    def commit(self) -> None:
-        """Outputs, positions, group, all or nothing."""
-        if not self._transactions.open:
-            return
-        started = self._clock()
-        self._outlet.produce(self._work.take())
-        self._outlet.flush()
-        self._write_positions()
-        self._mirror_offsets()
-        self._transactions.commit()
-        if self._states is not None:
-            self._states.store()
-            if self._work.keeps_for_a_time:
-                self._states.sweep()
-        self._note_commit(started)
-
-    def _write_positions(self) -> None:
-        """And the state that stands for them."""
-        layout, topic = self._assignment.layout, self._assignment.changelog
-        lps = {layout.lp_of(partition) for _, partition in self._moved}
-        if self._states is not None:
-            lps |= self._states.changed()
-        for lp, positions in by_lp(layout, self._positions).items():
-            if lp in lps and self._states is not None:
-                self._states.write(lp, positions, self._transactions)
-            elif lp in lps:
-                self._transactions.produce(topic, encode_positions(positions), LP_KEY, lp)
-
-    def _mirror_offsets(self) -> None:
-        moved = [
-            TopicPartition(*place, self._positions[place])
-            for place in self._moved
-            if not place[0].startswith(GENERATED)
-        ]
-        if moved:
-            self._transactions.send_offsets(moved, self._inlet.group)
-
-    def _note_commit(self, started: float) -> None:
-        figures = self._figures
-        figures.committed = dict(self._positions)
-        figures.written += self._work.taken()
-        figures.commits += 1
-        figures.commit_seconds += self._clock() - started
-        self._moved.clear()
-        self._commit_at, self._uncommitted = _NEVER, 0

@@ -89,6 +89,10 @@ class ComponentView:
         progress = Progress.of(self.readings(what, without).values())
         return replace(progress, over=progress.over and not self.steps.intersection(_BEFORE[what]))
 
+    def most(self, figure: str) -> int:
+        """The highest of any task."""
+        return max((task.status.figures[figure] for task in self.tasks if task.status), default=0)
+
     def total(self, figure: str) -> float:
         return float(sum(task.status.figures[figure] for task in self.tasks if task.status))
 

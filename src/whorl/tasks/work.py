@@ -11,15 +11,18 @@ from typing import Any
 
 from whorl.formats import codec
 from whorl.formats.codec import TOMBSTONE
+from whorl.kafka.partitioner import partition_of
 from whorl.operators.chain import Chain, ChainNode, StepFailed
 from whorl.operators.keyed import table_of
 from whorl.operators.operator import ErrorPolicy, OperatorType
 from whorl.operators.record import Message, Metadata, Row
 from whorl.plan.plan import Component, Input, Output
 from whorl.sinks.kafka import Entry, copier, emitter
+from whorl.sinks.rounds import round_emitter
 from whorl.state.partition import LpState
 from whorl.tasks.assignment import Assignment
 from whorl.tasks.publishing import Publishing
+from whorl.tasks.turns import bounded, combiners, marked
 
 Handle = Callable[[Message], None]
 HandleAll = Callable[[list[Message]], None]
@@ -35,7 +38,7 @@ class Work:
         self._chain = _chain(component, _emitters(assignment, self.journal.append))
         self.policies = _policies(component)
         self.handles: dict[str, Handle] = {
-            topic: self._keep(input) if input.is_table else self._handle(input)
+            topic: self._keep(input) if input.is_table else bounded(component, input, self._handle(input))
             for input in component.inputs
             for topic in assignment.topics[input.id]
         }
@@ -44,6 +47,11 @@ class Work:
         self.publishing = Publishing(component.published, self._chain.keyed)
         self.fire = self._chain.fire
         self.flush = self._chain.flush
+        self.run_programs = self._chain.run_programs
+        self.end_superstep = self._chain.end_superstep
+        self.keyed = self._chain.keyed
+        self.has_programs = bool(self._chain.programs)
+        self.combiners = combiners(component, self._chain.keyed)
         self.open = self._chain.open
         self.close = self._chain.close
         self.keeps_state = bool(self._chain.keyed)
@@ -84,6 +92,8 @@ class Work:
 
     def _whole(self, attempt: Callable[[Any], None]) -> Callable[[Any], None]:
         journal, drop = self.journal, self._chain.drop
+        if self.has_programs:
+            return marked(attempt, journal, drop, self._chain.programs.values())
 
         def all_or_nothing(records: Any) -> None:
             mark = len(journal)
@@ -97,8 +107,8 @@ class Work:
         return all_or_nothing
 
     def _together(self) -> dict[str, HandleAll]:
-        """Bulk steps want it so; for folds, which are fast, it spares what trying each record alone takes."""
-        if not self._chain.has_bulk and not self._chain.folds:
+        """Bulk steps and programs want it so; for folds, which are fast, it spares what trying each record alone takes."""
+        if not self._chain.has_bulk and not self._chain.folds and not self._chain.programs:
             return {}
         return {topic: self._all(handle) for topic, handle in self.handles.items()}
 
@@ -184,7 +194,11 @@ def _chain(component: Component, emitters: Mapping[str, Callable[[Row, Metadata]
         assert isinstance(placed.node.what, OperatorType)
         nodes.append(ChainNode(placed.node.id, placed.node.what, placed.enters))
     edges = [(wire.source, wire.target, wire.output) for wire in component.wires]
-    return Chain(nodes, edges, emitters, {wire.source: wire.name for wire in component.wires if wire.name})
+    names = {wire.source: wire.name for wire in component.wires if wire.name}
+    chain = Chain(nodes, edges, emitters, names, [input.id for input in component.feedback])
+    for program in chain.programs.values():
+        program.hash_by(partition_of)
+    return chain
 
 
 def _emitters(assignment: Assignment, append: Callable[[Entry], None]) -> dict[str, Callable[[Row, Metadata], None]]:
@@ -193,7 +207,8 @@ def _emitters(assignment: Assignment, append: Callable[[Entry], None]) -> dict[s
 
 def _emitter(output: Output, assignment: Assignment, append: Callable[[Entry], None]) -> Any:
     encode = (lambda value: value) if assignment.component.raw else codec(output.format, output.schema).encode
-    return emitter(output, encode, assignment.partitions[output.topic], assignment.limits[output.topic], append)
+    make = round_emitter if assignment.component.in_loop else emitter
+    return make(output, encode, assignment.partitions[output.topic], assignment.limits[output.topic], append)
 
 
 def _copiers(assignment: Assignment, extend: Callable[[Iterable[Entry]], None]) -> dict[str, HandleAll]:

@@ -95,8 +95,11 @@ def survey(plan: Plan, broker: MemoryBroker, partitions: int, tasks: int) -> Gro
             generated_topic(input): generated_partitions(input.source) for input in component.inputs if input.source
         }
         counts |= {name: len(topic.logs) for name, topic in broker.topics().items()}
-        read = [counts[topic] for names in topics[component.id].values() for topic in names]
+        outside = [input.id for input in component.inputs if not input.feedback]
+        read = [counts[topic] for id in outside for topic in topics[component.id][id]]
         lps[component.id] = logical_partitions(read, plan.settings.max_tasks, plan.cogroups(component))
+        for input in component.feedback:
+            _make(broker, input.topic, lps[component.id], _INTERNAL)
         for topic in component.published.values():
             _make(broker, topic, lps[component.id])
         for output in component.outputs:

@@ -12,9 +12,9 @@ from whorl.config.codes import suggest
 from whorl.config.loader import Loaded, load
 from whorl.config.spec import KafkaSource, ListSource, RateSource
 from whorl.errors import UsageError
+from whorl.flow.check import checked
+from whorl.flow.user_code import user_modules
 from whorl.formats import codec
-from whorl.graph.check import checked
-from whorl.graph.user_code import user_modules
 from whorl.operators.record import Row
 from whorl.plan.plan import Component, Input, Output, OutputKind, Plan
 from whorl.plan.planner import make_plan

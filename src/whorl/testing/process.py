@@ -21,6 +21,8 @@ from whorl.testing.ground import Ground
 from whorl.testing.memory import Faults, MemoryBroker, MemoryClients
 
 _LONGEST = 3600.0
+_PATIENCE = 0.25
+"""More than a commit takes to become due."""
 
 
 class Process:
@@ -45,7 +47,7 @@ class Process:
         while todo:
             for component in todo:
                 self.work_on(component)
-            todo = [component for component in todo if not self._is_done(component)]
+            todo = [component for component in self._ground.plan.components if not self._is_done(component)]
 
     def work_on(self, component: Component) -> None:
         for number in range(self._layouts[component.id].tasks):
@@ -72,10 +74,14 @@ class Process:
         places = task.assignment.layout.places_of(number, task.assignment.read)
         last = self._clock() + _LONGEST
 
+        waited_for = _Patience(self._clock)
+
         def look(timeout: float) -> None:
             self._clock.wait(timeout)
             ends = self._ground.ends(component)
             orders.stopping = all(figures.committed.get(place, -1) >= ends[place] for place in places)
+            if component.has_supersteps and not orders.stopping:
+                orders.stopping = waited_for(figures.commits)  # for other tasks, which come next
             if self._clock() > last:
                 raise WorldError(
                     f"component '{component.id}' still waits after an hour", hint="does an operator always raise Retry?"
@@ -92,6 +98,18 @@ class Process:
         committed = self._ground.broker.offsets(component.group)
         ends = self._ground.ends(component)
         return all(committed.get(place, end) >= end for place, end in ends.items())
+
+
+class _Patience:
+    """Whether a task has done nothing for a while."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._commits, self._since = clock, -1, clock()
+
+    def __call__(self, commits: int) -> bool:
+        if commits != self._commits:
+            self._commits, self._since = commits, self._clock()
+        return self._clock() - self._since > _PATIENCE
 
 
 @contextmanager

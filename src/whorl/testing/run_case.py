@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from whorl.errors import WhorlError
-from whorl.graph.user_code import user_modules
+from whorl.flow.user_code import user_modules
 from whorl.operators.record import Row
 from whorl.plan.plan import Plan
 from whorl.schema import Schema

@@ -7,6 +7,7 @@ from whorl.operators.builtin.branch import Branch
 from whorl.operators.builtin.count import Count
 from whorl.operators.builtin.expression import Cast, Filter, FlatMap, KeyBy, Map, Select
 from whorl.operators.builtin.extremes import Max, Min
+from whorl.operators.builtin.graphs import ConnectedComponents, LabelPropagation, PageRank, Reachability, ShortestPaths
 from whorl.operators.builtin.join import Join
 from whorl.operators.builtin.latest import Latest
 from whorl.operators.builtin.python import Python
@@ -23,6 +24,7 @@ BUILTIN: tuple[type[OperatorType], ...] = (
     Forward, Add, Filter, Map, Select, Drop, Rename, Cast, Fill, FlatMap, KeyBy, Branch, Union, Validate, Python,
     Sql, Aggregate, Distinct, Deduplicate, Join, Count, Sum, Min, Max, Reduce,
     Average, Latest, Sessionize,
+    ConnectedComponents, ShortestPaths, Reachability, PageRank, LabelPropagation,
 )  # fmt: skip
 
 __all__ = ["BUILTIN"]

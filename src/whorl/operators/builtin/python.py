@@ -19,6 +19,8 @@ from whorl.operators.keys import key_reader
 from whorl.operators.loading import load
 from whorl.operators.native import Call, Keyed, Native
 from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shape, Step, Upstream, not_with_state
+from whorl.operators.program import PartitionProgram
+from whorl.operators.program_step import ProgramStep
 from whorl.schema import Schema, normal_type
 from whorl.state.states import Lifetime, TtlTime
 from whorl.units import Duration
@@ -89,6 +91,10 @@ class Python(OperatorType):
     Options = PythonOptions
     _keeps_state: bool | None = None
 
+    def __init__(self, options: PythonOptions) -> None:
+        super().__init__(options)
+        self.loops = self.anywhere = bool(self._is_keyed()) and issubclass(load(self.path), PartitionProgram)
+
     def reading(self, upstreams: Sequence[Upstream]) -> Self:
         """Here user code is at hand; the planner, which asks for the key, does not have it."""
         placed = super().reading(upstreams)
@@ -121,8 +127,7 @@ class Python(OperatorType):
         rest, limits = (options.outputs, lifetime, tables), limits_of(options)
         if limits:
             return BoundedStep(operator, id, key_reader(options.key, schema), limits, *rest)
-        kind = BatchStep if isinstance(operator, BatchOperator) else KeyedStep
-        return kind(operator, id, key_reader(options.key, schema), *rest)
+        return _kind(operator)(operator, id, key_reader(options.key, schema), *rest)
 
     def keyed_by(self) -> tuple[str, ...] | None:
         return tuple(self.options.key) if self._keeps_state or self.options.key else None
@@ -137,8 +142,10 @@ class Python(OperatorType):
             message = f"'{wrong[0]}' is for a KeyedOperator, which '{self.path}' is not"
             yield Fault((wrong[0],), "type", message, "derive it from whorl.KeyedOperator")
         limited = [name for name in ("max_keys", "max_bytes") if getattr(self.options, name) is not None]
-        if limited and self._is_keyed() and issubclass(load(self.path), BatchOperator):
-            message = f"'{limited[0]}' is not for a BatchOperator, which '{self.path}' is"
+        kinds = (BatchOperator, PartitionProgram)
+        if limited and self._is_keyed() and issubclass(load(self.path), kinds):
+            kind = next(each.__name__ for each in kinds if issubclass(load(self.path), each))
+            message = f"'{limited[0]}' is not for a {kind}, which '{self.path}' is"
             yield Fault((limited[0],), "type", message, "derive it from whorl.KeyedOperator, or take it away")
 
     def _is_keyed(self) -> bool | None:
@@ -178,6 +185,12 @@ class Python(OperatorType):
 
 def _keeps(target: Any) -> bool:
     return isinstance(target, type) and issubclass(target, KeyedOperator)
+
+
+def _kind(operator: KeyedOperator) -> type[KeyedStep]:
+    if isinstance(operator, PartitionProgram):
+        return ProgramStep
+    return BatchStep if isinstance(operator, BatchOperator) else KeyedStep
 
 
 def _takes_metadata(function: Callable[..., Any], given: dict[str, Any]) -> bool:
