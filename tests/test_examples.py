@@ -18,6 +18,7 @@ from examples.graphstream.generate import links
 from examples.graphstream.rings import batch
 
 from whorl.broker import Broker
+from whorl.cli.shown import as_data
 from whorl.config.loader import load
 from whorl.flow.check import check
 from whorl.testing import Given, PipelineHarness
@@ -117,7 +118,7 @@ def test_assembly_takes_orders_apart_to_the_last_part(tasks: int) -> None:
     assert bought["o2", "spoke"] == 96 and bought["o2", "bolt"] == 26
     assert bought["o3", "bolt"] == 20
     endless = harness.dead()
-    assert sorted(letter.value["part"] for letter in endless) == ["bolt", "paradox"]
+    assert sorted(as_data(letter.value)["part"] for letter in endless) == ["bolt", "paradox"]
     assert all("max_rounds" in letter.error for letter in endless)
 
 

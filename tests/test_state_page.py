@@ -23,7 +23,7 @@ PAGE = (ROOT / "docs" / "state.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 BUILT_IN = re.findall(r"^\| `\w+`.*`(\{id: .*\})` \|$", PAGE, re.MULTILINE)
 LINES = re.findall(r"^    - (\{id: .*\})$", PAGE, re.MULTILINE)
-IN_README = re.findall(r"^    - (\{id: .*\})$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+IN_README, OF_GRAPHS = re.findall(r"^    - (\{id: .*\})$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
 SOURCE = """
 sources:
   payments:
@@ -61,16 +61,19 @@ def test_what_it_shows_is_what_comes_out() -> None:
     assert "watch by card; in LMDB and a changelog" in explain(harness.plan)
 
 
-@pytest.mark.parametrize("operator", [*BUILT_IN, *IN_README, LINES[1]])
+@pytest.mark.parametrize("operator", [*BUILT_IN, IN_README, LINES[1]])
 def test_the_line_of_a_built_in_operator_checks(tmp_path: Path, operator: str) -> None:
     (tmp_path / "p.yaml").write_text(f"{SOURCE}operators:\n  - {operator}\n")
     assert check(load(tmp_path / "p.yaml")) == []
 
 
 def test_every_built_in_operator_has_a_line() -> None:
-    assert len(IN_README) == 1
     types = ["count", "sum", "max", "average", "reduce", "latest", "deduplicate", "sessionize"]
     assert [re.search(r"type: (\w+)", line)[1] for line in BUILT_IN] == types  # type: ignore[index]
+
+
+def test_the_readme_has_the_line_of_the_example_of_graphs() -> None:
+    assert f"  - {OF_GRAPHS}\n" in (ROOT / "examples" / "graphstream" / "pipeline.yaml").read_text()
 
 
 def prepared(folder: Path, name: str, line: str = "") -> PipelineHarness:
