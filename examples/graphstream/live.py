@@ -12,6 +12,7 @@ from pathlib import Path
 from graphstream.generate import links
 from graphstream.rings import Rings, Table, batch
 from rich.console import Console
+from rich.live import Live
 from rich.table import Table as Shown
 
 PIPELINE = str(Path(__file__).parent / "pipeline.yaml")
@@ -33,11 +34,11 @@ def watch(address: str, folder: Path, console: Console) -> tuple[bool, str]:
     with (folder / "graphstream.log").open("wb") as log:
         running = subprocess.Popen(command, stdout=log, stderr=log)
     try:
-        right = _waves(given, Table(address, "rings", PARTITIONS), running, shown, address, folder)
+        with Live(shown, console=console):
+            right = _waves(given, Table(address, "rings", PARTITIONS), running, shown, address, folder)
     finally:
         running.send_signal(signal.SIGINT)
         running.wait(60)
-    console.print(shown)
     rings = len(set(batch(given).values()))
     return right, f"{len(given)} links in, {rings} rings, {'as' if right else 'NOT as'} a batch computation has them"
 
