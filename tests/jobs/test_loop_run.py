@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections import Counter
 from collections.abc import Callable
@@ -35,6 +36,7 @@ def test_a_walk_over_two_tasks(
     )
     places = Counter(row["place"] for row in seen)
     assert {place: max(int(str(row["visits"])) for row in seen if row["place"] == place) for place in places} == places
-    quiet = next(line for line in running.lines if ": quiet after" in line)
-    assert f"quiet after {STEPS:,} rounds" in quiet, quiet
+    quiet = re.search(r": quiet after (\d+) rounds, \d+ messages, [\d.]+ s", running.output)
+    # Figures are those of the tasks that lived to the end: one that was killed may have seen the last rounds of all.
+    assert quiet and 0 < int(quiet[1]) <= STEPS, running.output
     assert any("active keys" in line for line in running.lines), running.output
