@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from confluent_kafka import TopicPartition
@@ -27,6 +27,7 @@ from whorl.tasks.copies import Copies, meta_of
 from whorl.tasks.layout import Place
 from whorl.tasks.publishing import Publishing
 from whorl.tasks.readings import Reading
+from whorl.tasks.sizes import Changes
 
 _CHUNK, _LEAST = 400_000, 10_000
 """Entries of the changelog that wait in memory to be written at once: of all lps of a task, and of each at least."""
@@ -43,10 +44,14 @@ class States:
         clients: Clients,
         wall: Callable[[], float],
         publishing: Publishing,
+        careful: bool = False,
     ) -> None:
+        """`careful`: what a record writes is measured before it is kept, so that it is the record that fails where it is too large. Else
+        that is found at the commit, and raises `Oversized`."""
         self._assignment, self._clients, self._wall = assignment, clients, wall
         self._publishing = publishing
         self._lps = assignment.layout.lps_of(task)
+        self._changes, self._careful = Changes(assignment.changelog, assignment.limits[assignment.changelog]), careful
         self._room = Room(assignment.settings.state.memory)
         self._of: dict[int, LpState] = {}
         self._written: dict[int, bytes] = {}
@@ -91,7 +96,9 @@ class States:
         assignment = self._assignment
         timed = [input.id for input in assignment.component.inputs if input.watermark]
         backend, lps = self._backend(lp), assignment.layout.lps
-        return LpState(backend, meta_of(assignment), timed, self._room, self._now, lps, lp)
+        state = LpState(backend, meta_of(assignment), timed, self._room, self._now, lps, lp)
+        state.check = partial(self._changes.measure, state) if self._careful else None
+        return state
 
     def _backend(self, lp: int) -> Backend:
         if self._assignment.settings.state.backend == "memory":
@@ -127,7 +134,7 @@ class States:
 
     def write(self, lp: int, positions: Mapping[Place, int], transactions: Transactions) -> None:
         state, topic = self._of[lp], self._assignment.changelog
-        transactions.produce_all((topic, value, key, lp) for key, value in state.delta())
+        transactions.produce_all(self._changes.records(state.delta(), lp))
         transactions.produce_all(self._publishing.records(state))
         self._written[lp] = encode_lp(positions, state.times())
         transactions.produce(topic, self._written[lp], LP_KEY, lp)
