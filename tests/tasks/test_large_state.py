@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+import shutil
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 from helpers_crashes import after_each_crash
 
 from whorl import Context, KeyedOperator, ListState, OperatorFailed, PipelineError, Row, ValueState
+from whorl.kafka.reading import read_bulks_on
+from whorl.state.partition import LpState
 from whorl.testing import PipelineHarness
 
 MB = 1 << 20
@@ -88,10 +91,13 @@ def test_what_is_as_large_as_other_topics_take_is_kept_and_what_is_larger_fails_
         assert words in dead.error
 
 
-def test_a_crash_at_any_point(tmp_path: Path) -> None:
-    undisturbed = fed(tmp_path, SENT[2:4])
+def test_a_crash_at_any_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("whorl.testing.ground.LARGEST", {"max.message.bytes": "50000"})
+    sent = [("a", 1), ("b", 90_000), ("a", 2), ("c", 30_000), ("b", 3)]
+    undisturbed = fed(tmp_path, sent)
     undisturbed.run()
-    for point, harness in after_each_crash(undisturbed.faults.points, lambda _: fed(tmp_path, SENT[2:4])):
+    assert len(written(undisturbed)) == 4
+    for point, harness in after_each_crash(undisturbed.faults.points, lambda _: fed(tmp_path, sent)):
         assert (written(harness), len(harness.dead())) == (written(undisturbed), 1), point
 
 
@@ -125,3 +131,27 @@ def test_what_is_published_and_too_large_ends_the_run_with_one_error(tmp_path: P
     with pytest.raises(PipelineError, match=r"operator 'it' .* key b'a' .* 'shown'") as ended:
         harness.run()
     assert ended.value.code == "state-size"
+
+
+def test_a_restore_holds_no_more_than_memory_allows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its entries are few, and large."""
+    file = fed(tmp_path, []).plan and tmp_path / "large.yaml"
+    state = f"backend: disk, dir: {tmp_path / 'state'}, memory: 1MB"
+    file.write_text(file.read_text().replace("backend: memory", state).replace("bulk_records: 2, ", ""))
+    harness = PipelineHarness(file)
+    harness.send("in", [{"who": str(number), "n": 100_000} for number in range(40)])
+    harness.run()
+    shutil.rmtree(tmp_path / "state")
+    held: list[int] = []
+    absorb = LpState.absorb
+
+    def watched(state: LpState, entries: Any, *rest: Any, **more: Any) -> None:
+        held.append(sum(len(value or b"") for value in dict(entries).values()))
+        absorb(state, entries, *rest, **more)
+
+    monkeypatch.setattr(LpState, "absorb", watched)
+    monkeypatch.setattr("whorl.tasks.states.read_bulks_on", partial(read_bulks_on, most=5))
+    harness.send("in", [{"who": str(number), "n": 1} for number in range(40)])
+    harness.run()
+    assert sum(held) > 40 * 100_000 and max(held) < 2 << 20
+    assert [before for _, before, _ in written(harness)[40:]] == [100_000] * 40

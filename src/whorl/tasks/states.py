@@ -18,7 +18,7 @@ from whorl.kafka.clients import Clients
 from whorl.kafka.reading import read_bulks_on
 from whorl.kafka.transactions import Transactions
 from whorl.state.backend import Backend, MemoryBackend
-from whorl.state.behind import WriteBehind
+from whorl.state.behind import ENTRY_OVERHEAD, Backlog, WriteBehind
 from whorl.state.partition import LP_KEY, LpState
 from whorl.state.room import Room
 from whorl.tasks.assignment import Assignment
@@ -30,7 +30,8 @@ from whorl.tasks.readings import Reading
 from whorl.tasks.sizes import Changes
 
 _CHUNK, _LEAST = 400_000, 10_000
-"""Entries of the changelog that wait in memory to be written at once: of all lps of a task, and of each at least."""
+"""Entries of the changelog that wait in memory to be written at once: of all lps of a task, and of each at least. They take no more than
+what values will, when all is read."""
 _ASK_EVERY = 10.0
 _SWEEP_EVERY, _SWEPT = 1.0, 5_000
 """Seconds, and the entries that are looked at each time: some milliseconds."""
@@ -52,7 +53,7 @@ class States:
         self._publishing = publishing
         self._lps = assignment.layout.lps_of(task)
         self._changes, self._careful = Changes(assignment.changelog, assignment.limits[assignment.changelog]), careful
-        self._room = Room(assignment.settings.state.memory)
+        self._room, self._backlog = Room(assignment.settings.state.memory), Backlog()
         self._of: dict[int, LpState] = {}
         self._written: dict[int, bytes] = {}
         """By lp: its own record of this transaction."""
@@ -103,13 +104,13 @@ class States:
     def _backend(self, lp: int) -> Backend:
         if self._assignment.settings.state.backend == "memory":
             return MemoryBackend()
-        return WriteBehind(self._copies.take(lp))
+        return WriteBehind(self._copies.take(lp), self._backlog)
 
     def _read_on(self, reading: Reading) -> None:
         """Entries wait until there are many of an lp: the more are written at once, the fewer pages are written twice."""
         topic, most = self._assignment.changelog, max(_CHUNK // (len(self._of) or 1), _LEAST)
         waiting: dict[int, dict[bytes, bytes | None]] = {lp: {} for lp in self._of}
-        ends = {lp: state.position for lp, state in self._of.items()}
+        ends, size = {lp: state.position for lp, state in self._of.items()}, 0
         reading.move(ends, self._left(ends))
         for bulk in read_bulks_on(self._clients, {(topic, lp): position for lp, position in ends.items()}):
             for message in bulk:
@@ -117,9 +118,12 @@ class States:
             ends |= {lp: last.offset() + 1 for lp, last in {each.partition(): each for each in bulk}.items()}
             reading.records += len(bulk)
             reading.move(ends, self._left(ends))
-            for lp in [lp for lp, entries in waiting.items() if len(entries) >= most]:
+            size += sum(map(len, bulk)) + ENTRY_OVERHEAD * len(bulk)
+            full = size > self._room.limit
+            for lp in [lp for lp, entries in waiting.items() if entries and (full or len(entries) >= most)]:
                 self._of[lp].absorb(waiting[lp], ends[lp])
                 waiting[lp] = {}
+            size = 0 if full else size
         for lp, entries in waiting.items():
             self._of[lp].absorb(entries, ends[lp], current=True)
         reading.end(ends)
