@@ -175,9 +175,11 @@ class Chain:
         for bulk in self._bulks.values():
             bulk.rows, bulk.metadata = [], []
 
-    def open(self) -> None:
+    def open(self, begin: Callable[[str], None] = lambda id: None) -> None:
+        """`begin` is told of each before it is opened, since that may take its time, or never end."""
         for id, step in self._steps.items():
             if step.open is not None:
+                begin(id)
                 _attributed(id, step.open)
 
     def close(self) -> None:
