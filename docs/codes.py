@@ -83,6 +83,8 @@ RUNNING = {
     "state-format": (3, "State was written by a newer Whorl.", "Use that one."),
     "state-name": (1, "An operator or a state has a name that cannot be stored.", "Leave out `/`."),
     "state-outside": (1, "A state or a timer was used where there is no current key.", "Use them in `process` and `on_timer` only."),
+    "state-size": (1, "What an operator keeps of a key, or publishes of it, is larger than its topic takes (8 MB where Whorl made it).",
+                   "Keep less of a key: a `MapState` stores each entry by itself; or raise `max.message.bytes` of the topic that is named."),
     "state-unfit": (1, "What an operator has kept for a key is not what its code can read now.",
                     "Declare the next `version` in its class, with a method `migrate`; or use the code that wrote it."),
     "state-value": (1, "A value cannot be kept in state, or is of another type than declared.", "Numbers, text, bytes, dates, lists and dicts of them can."),

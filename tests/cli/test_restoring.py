@@ -99,3 +99,10 @@ def test_tables_come_after_state() -> None:
     view = watch.components["count"]
     assert step(view) == "bootstrapping 25%"
     assert view.progress(STATE).over and not view.progress(TABLES).over
+
+
+def test_an_operator_that_is_being_opened_is_named() -> None:
+    watch = watching(status(0, "running"), status(1, "opening judge"))
+    assert step(watch.components["count"]) == "opening judge"
+    watch.take([status(0, "restoring")])
+    assert step(watch.components["count"]) == "restoring"

@@ -226,6 +226,33 @@ def test_misuse_is_told(how: str, error: type[Exception], words: str) -> None:
         OperatorHarness(lambda: Wrong(how)).send("k", {})
 
 
+class Returning(KeyedOperator):
+    """As a function does it, and as this does not."""
+
+    value = ValueState(int)
+
+    def process(self, key: str, record: Row, context: Context) -> Any:
+        self.value.set(1)
+        context.timers.after("1m")
+        return record if "rows" in record else None
+
+    def on_timer(self, key: str, time: datetime, context: Context) -> Any:
+        self.value.set(2)
+        yield {"key": key}
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_keys": 2}])
+def test_what_is_returned_instead_of_emitted_is_an_error(limits: Any) -> None:
+    harness = OperatorHarness(Returning, **limits)
+    with pytest.raises(TypeError, match=r"process returned a dict, .* context\.emit\(row\)"):
+        harness.send("k", {"rows": 1})
+    assert harness.state("k", "value") is None and harness.timers() == []
+    harness.send("k", {})
+    with pytest.raises(TypeError, match=r"on_timer returned a generator, .* context\.emit\(row\)"):
+        harness.pass_time("1m")
+    assert harness.state("k", "value") == 1
+
+
 def test_a_record_without_a_key_and_a_state_that_is_not_there() -> None:
     harness = spending(key_of=lambda key: int(key))
     with pytest.raises(UsageError, match="has no state 'sum'"):

@@ -92,6 +92,17 @@ class Reminder(KeyedOperator):
         context.emit({"who": key, "what": f"{self.seen.get()}"})
 
 
+class Returning(KeyedOperator):
+    """Gives a row by `return`, which does not count."""
+
+    seen = ValueState(int)
+
+    def process(self, key, record, context):
+        seen = self.seen.update(lambda before: (before or 0) + 1)
+        context.emit({"who": key, "what": str(seen)})
+        return record if record["x"] > 2.0 else None
+
+
 class Many(BatchOperator):
     seen = ValueState(float)
 

@@ -62,7 +62,7 @@ CASES: dict[str, dict[str, Any]] = {
     "sum for a time": {"type": "sum", "key": ["who"], "of": "x", "ttl": "40s", "ttl_time": "event"},
     **{
         name: {"type": "python", "class": f"kept_steps.{name}", **PYTHON}
-        for name in ("Diary", "Forgetful", "Touchy", "Counted", "Many")
+        for name in ("Diary", "Forgetful", "Touchy", "Counted", "Many", "Returning")
     },
     "Several": {"type": "python", "class": "kept_steps.Several", **PYTHON, "outputs": ["large", "all"]},
 }

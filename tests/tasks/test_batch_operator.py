@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from helpers_crashes import after_each_crash
 
-from whorl import BatchOperator, Context, ValueState
-from whorl.testing import PipelineHarness
+from whorl import BatchOperator, Context, Row, UsageError, ValueState
+from whorl.testing import OperatorHarness, PipelineHarness
 
 PIPELINE = """
 name: batches
@@ -79,3 +80,50 @@ def test_keys_of_other_records_are_refused(tmp_path: Path) -> None:
     harness.run()
     assert harness.sink("out") == [] and len(harness.dead()) == len(SENT)
     assert 'was asked for the key b"somebody else\'s", which no record here has' in harness.dead()[0].error
+
+
+def rows(sent: list[tuple[str, int]]) -> list[tuple[str, Row]]:
+    return [(who, {"who": who, "n": n}) for who, n in sent]
+
+
+def test_on_the_harness() -> None:
+    """A batch is kept whole or not at all, commits and crashes are as with any operator, and rows are as in a pipeline."""
+    harness = OperatorHarness(Totals)
+    made = harness.send_many(rows(SENT[:3]))
+    assert [(row["who"], row["total"]) for row in made] == EXPECTED[:3]
+    with pytest.raises(ValueError, match="no negative numbers"):
+        harness.send_many(rows(SENT[3:]))
+    assert (harness.state("a", "total"), harness.state("b", "total"), len(harness.rows)) == (4, 2, 3)
+    harness.commit()
+    assert [row["total"] for row in harness.send("a", {"n": 5})] == [9]
+    harness.crash()
+    assert (harness.state("a", "total"), harness.state("b", "total")) == (9, 2)
+    assert [metadata.key for _, _, metadata in harness.emitted] == [b"a", b"b", b"a", b"a"]
+
+
+def test_on_the_harness_too_few_results_are_an_error() -> None:
+    class Short(BatchOperator):
+        total = ValueState(int)
+
+        def process_batch(self, keys: list[bytes], batch: pa.RecordBatch, context: Context) -> Any:
+            self.total.put_many(keys, [1] * len(keys))
+            return batch.to_pylist()[1:]
+
+    harness = OperatorHarness(Short)
+    with pytest.raises(TypeError, match="a bulk of 2 rows needs a list of as many results"):
+        harness.send_many(rows(SENT[:2]))
+    assert harness.state("a", "total") is None
+
+
+def test_other_operators_get_many_one_by_one() -> None:
+    harness = OperatorHarness.of("count", key="who")
+    assert harness.send_many([(None, row) for _, row in rows(SENT[:3])]) == [
+        {"who": "a", "count": 1},
+        {"who": "b", "count": 1},
+        {"who": "a", "count": 2},
+    ]
+
+
+def test_limits_are_not_for_it() -> None:
+    with pytest.raises(UsageError, match="'max_keys' and 'max_bytes' are not for a BatchOperator"):
+        OperatorHarness(Totals, max_keys=2)

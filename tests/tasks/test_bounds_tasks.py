@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 from helpers_crashes import after_each_crash
 
+from whorl import Context, KeyedOperator, Row
+from whorl.config.loader import load
 from whorl.errors import CheckFailed
+from whorl.flow.check import checked
+from whorl.operators.registry import OPERATORS
+from whorl.plan.planner import make_plan
 from whorl.testing import PipelineHarness
 
 PIPELINE = """
@@ -69,7 +74,42 @@ def test_a_crash_at_any_call_to_kafka(tmp_path: Path) -> None:
         assert found(harness) == expected(harness), point
 
 
-def test_it_is_of_tasks(tmp_path: Path) -> None:
-    (tmp_path / "p.yaml").write_text(PIPELINE.replace("max_keys: 4", "max_keys: 4, host: query"))
-    with pytest.raises(CheckFailed, match="cannot run in a query"):
-        PipelineHarness(tmp_path / "p.yaml")
+class Keeper(KeyedOperator):
+    def process(self, key: str, record: Row, context: Context) -> None:
+        context.emit(record)
+
+
+LIMITED = {
+    "count": "key: k",
+    "sum": "key: k, of: n",
+    "min": "key: k, of: n",
+    "max": "key: k, of: n",
+    "average": "key: k, of: n",
+    "reduce": "key: k, init: 0, with: acc + n, as: n",
+    "latest": "key: k",
+    "deduplicate": "message_id: k",
+    "python": "class: test_bounds_tasks.Keeper, key: k, returns: {k: string, n: long}",
+}
+
+
+def test_all_that_have_limits_are_listed() -> None:
+    assert set(LIMITED) == {name for name, kind in OPERATORS.items() if "max_keys" in kind.Options.model_fields}
+
+
+@pytest.mark.parametrize("limit", ["max_keys: 4", "max_bytes: 1MB"])
+@pytest.mark.parametrize("type", LIMITED)
+def test_it_is_of_tasks(tmp_path: Path, type: str, limit: str) -> None:
+    """Without a limit each runs in a query, too."""
+    source = "in: {type: kafka, topic: in, key: k, schema: {k: string, n: long}}"
+    (tmp_path / "p.yaml").write_text(f"""
+name: limited
+sources: {{{source}}}
+operators:
+  - {{id: it, type: {type}, {LIMITED[type]}, host: query, {limit}}}
+sinks: {{out: {{type: kafka, topic: out}}}}
+""")
+    with pytest.raises(CheckFailed, match="cannot run in a query") as refused:
+        checked(load(tmp_path / "p.yaml"))
+    assert len(refused.value.findings) == 1
+    (tmp_path / "p.yaml").write_text((tmp_path / "p.yaml").read_text().replace(f", {limit}", ""))
+    assert make_plan(checked(loaded := load(tmp_path / "p.yaml")), loaded.settings).queries

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -83,3 +84,48 @@ def test_text_in_and_text_out_by_the_records_own_key(tmp_path: Path, type: str, 
     harness.run()
     written = [(str(record.key, "utf-8"), str(record.value, "utf-8")) for record in harness.records("sink")]
     assert written == list(zip("aba", values, strict=True))
+
+
+FOLDS = [
+    ("type: count", "count", [1, 2, 3, 1]),
+    ("type: sum, of: n, as: spent", "spent", [5, 7, 10, 4]),
+    ("type: max, of: n", "max", [5, 5, 5, 4]),
+    ("type: average, of: n", "average", [5.0, 3.5, 10 / 3, 4.0]),
+    ("type: reduce, init: 0, with: acc + n, as: level", "level", [5, 7, 10, 4]),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), [(", ttl: 10m", ""), ("", ", ttl: 10m"), (", ttl: 10m", ", ttl: 1h")])
+@pytest.mark.parametrize(("operator", "column", "values"), FOLDS)
+def test_another_ttl_finds_what_was_kept_before(
+    tmp_path: Path, operator: str, column: str, values: list[Any], before: str, after: str
+) -> None:
+    """What was written with a time to live still ends by it; what was written without does not."""
+    first = _with_ttl(tmp_path, operator + before, PipelineHarness)
+    first.send("in", [{"k": "a", "n": 5}, {"k": "b", "n": 5}])
+    first.run()
+    second = _with_ttl(tmp_path, operator + after, lambda file: PipelineHarness(file, first.broker))
+    second.clock.now = first.clock.now
+    second.send("in", [{"k": "a", "n": 2}])
+    second.run()
+    second.clock.wait(5 * 60)
+    second.send("in", [{"k": "a", "n": 3}])
+    second.run()
+    second.clock.wait(6 * 60)
+    second.send("in", [{"k": "b", "n": 4}])
+    second.run()
+    assert second.dead() == []
+    *of_a, of_b = [row[column] for row in second.sink("out") if row and row["k"] in "ab"]
+    assert of_a == [values[0], values[0], *values[1:3]]
+    assert (of_b == values[3]) == bool(before)
+
+
+def _with_ttl(folder: Path, operator: str, make: Callable[[Path], PipelineHarness]) -> PipelineHarness:
+    (folder / "p.yaml").write_text(f"""
+name: lasting
+sources: {{in: {{type: kafka, topic: in, key: k, schema: {{k: string, n: long}}}}}}
+operators: [{{id: it, key: k, {operator}}}]
+sinks: {{out: {{type: kafka, topic: out}}}}
+settings: {{state: {{backend: memory}}}}
+""")
+    return make(folder / "p.yaml")

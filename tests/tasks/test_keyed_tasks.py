@@ -10,7 +10,7 @@ import pytest
 from helpers_crashes import after_each_crash
 
 from whorl import Context, KeyedOperator, ListState, Row, ValueState
-from whorl.testing import PipelineHarness
+from whorl.testing import Given, PipelineHarness
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
@@ -120,3 +120,46 @@ def test_copies_of_a_former_life_are_removed(tmp_path: Path) -> None:
     assert written(harness) == EXPECTED
     left = [folder.parts[-3:] for folder in (tmp_path / "state").glob("*/*/*/*/owner")]
     assert len(left) == 1 and left[0][0] == "spend" and not list(old.glob("*/*"))
+
+
+class Told(KeyedOperator):
+    """Where each record and each timer came from."""
+
+    def process(self, key: str, record: Row, context: Context) -> None:
+        self._tell("record", context)
+        if record["amount"]:
+            context.timers.at(record["at"] + timedelta(seconds=5))
+
+    def on_timer(self, key: str, time: datetime, context: Context) -> None:
+        self._tell("timer", context)
+
+    def _tell(self, what: str, context: Context) -> None:
+        told = context.metadata
+        headers = {name: value.decode() for name, value in told.headers}
+        place = [told.topic, told.partition, told.offset]
+        key = told.key.decode() if told.key else None
+        context.emit({"account": key, "what": what, "place": place, "headers": headers, "at": told.timestamp})
+
+
+def test_a_record_says_where_it_came_from(tmp_path: Path) -> None:
+    """Each of several in one bulk, in one partition and in another; what a timer says is its own."""
+    file = pipeline(tmp_path)
+    file.write_text(file.read_text().replace("test_keyed_tasks.Spend", "test_keyed_tasks.Told"))
+    harness = PipelineHarness(file, partitions=2)
+    sent = [("a", 1, 0), ("b", 0, 1), ("a", 0, 2), ("d", 0, 3), ("a", 0, 60)]
+    for number, (who, amount, second) in enumerate(sent):
+        row = {"account": who, "amount": amount, "at": NOON + timedelta(seconds=second)}
+        harness.send("payments", [Given(row, headers={"n": str(number)}, timestamp=1000 + number)])
+    harness.run()
+    places = {
+        entry.headers[0][1].decode(): [entry.topic, entry.partition, entry.offset]
+        for entry in harness.broker.records("payments")
+    }
+    assert len({partition for _, partition, _ in places.values()}) == 2
+    told = [row for row in harness.sink("out") if row]
+    assert sorted((row["headers"]["n"], row["account"], row["place"], row["at"]) for row in told if row["headers"]) == [
+        (str(number), who, places[str(number)], 1000 + number) for number, (who, _, _) in enumerate(sent)
+    ]
+    (timer,) = [row for row in told if row["what"] == "timer"]
+    assert (timer["account"], timer["headers"]) == ("a", {})
+    assert timer["at"] == round((NOON + timedelta(seconds=5)).timestamp() * 1000)

@@ -364,7 +364,7 @@ def test_a_record_the_broker_refuses_makes_the_transaction_one_to_abort(kafka):
 
 
 def test_a_record_too_large_for_the_client_is_refused_at_once(kafka):
-    topic, producer = kafka.topic(), kafka.clients.producer()
+    topic, producer = kafka.topic(), kafka.clients.producer(**{"message.max.bytes": 1_000_000})
     producer.produce(topic, b"x" * 999_964)
     assert error_of(producer.produce, topic, b"x" * 999_965).code() == KafkaError.MSG_SIZE_TOO_LARGE
     assert error_of(producer.produce, topic, b"x" * 999_960, b"12345").code() == KafkaError.MSG_SIZE_TOO_LARGE

@@ -16,6 +16,7 @@ from whorl.config.spec import ConsoleSink
 from whorl.jobs.job import Job
 from whorl.query.host import QueryJob
 from whorl.tasks.readings import STATE, TABLES
+from whorl.tasks.signals import OPENING
 from whorl.tasks.watch import ComponentView
 
 _LINE_EVERY = 5.0
@@ -178,7 +179,8 @@ def _going_round(id: str) -> str:
 
 def step(view: ComponentView) -> str:
     """The step most behind of all tasks."""
-    order = ("starting", "joining", "restoring", "bootstrapping")
+    opening = sorted(name for name in view.steps if name.startswith(OPENING))
+    order = ("starting", "joining", "restoring", *opening, "bootstrapping")
     first = next((name for name in order if name in view.steps), "running")
     what = {"restoring": STATE, "bootstrapping": TABLES}.get(first)
     return f"{first} {view.progress(what).share:.0%}" if what and view.readings(what) else first

@@ -21,7 +21,6 @@ from whorl.errors import UsageError, WorldError
 from whorl.sinks.kafka import key_bytes
 
 app = typer.Typer(add_completion=False)
-_LARGEST = 1_000_000_000
 _PATIENCE_MS = 30_000
 Pair = tuple[bytes | None, bytes]
 """Key and value."""
@@ -75,7 +74,6 @@ class Writer:
         more = {
             "on_delivery": self._delivered,
             "linger.ms": 5,
-            "message.max.bytes": _LARGEST,
             "message.timeout.ms": _PATIENCE_MS,
         }
         self._producer = producer(**more, **{"delivery.report.only.error": False})

@@ -19,7 +19,6 @@ from whorl.kafka.topics import TopicWanted
 from whorl.kafka.transactions import Aborted, Transactions
 
 _BY_KEY = -1
-_LARGEST = 1_000_000_000
 _LONGEST_MS = 900_000
 
 
@@ -115,7 +114,7 @@ def _produce(letter: Letter, partitions: int, transactions: Transactions) -> Non
 
 def _transactions(letters: Letters) -> Transactions:
     most = int(letters.cluster.broker_config().get("transaction.max.timeout.ms", _LONGEST_MS))
-    config = {"transaction.timeout.ms": min(most, _LONGEST_MS), "message.max.bytes": _LARGEST}
+    config = {"transaction.timeout.ms": min(most, _LONGEST_MS)}
     return Transactions(letters.cluster.clients.transactional(letters.group(), **config))
 
 

@@ -127,7 +127,7 @@ class _Run:
         wanted = self._wanted(ground, driver.registration.tasks)
         check_slots(session, slots_of(plan, ground, wanted))
         driver.note(**_known(self.loaded, plan))
-        limits = _limits(plan, cluster)
+        limits = _limits(plan, cluster, driver.registration.uid)
         queries = Queries(plan, cluster, ground, places_of(self.loaded))
         options = self.options
         queries.prepare(session, driver.registration.uid, limits, options.until_caught_up, options.accept_repeat)
@@ -261,9 +261,11 @@ def _fence_queries(plan: Plan, ground: Ground, cluster: Cluster, uid: str) -> No
         Ledger(cluster.clients, topic, uid, component).take()
 
 
-def _limits(plan: Plan, cluster: Cluster) -> dict[str, int]:
+def _limits(plan: Plan, cluster: Cluster, uid: str) -> dict[str, int]:
     """The largest message that each topic written takes."""
     written = {plan.dead_letter, *(output.topic for output in plan.outputs if output.topic)}
+    for component in plan.on(Host.TASKS):
+        written |= {naming.changelog_topic(plan.pipeline, uid, component.id), *component.published.values()}
     configs = cluster.topic_config(written)
     return {topic: int(config.get("max.message.bytes", _DEFAULT_LIMIT)) for topic, config in configs.items()}
 

@@ -16,6 +16,8 @@ from whorl.errors import PipelineError
 
 T = TypeVar("T")
 log = logging.getLogger("whorl.kafka")
+LARGEST_OF_ANY = 1_000_000_000
+"""Bytes of a message. Sizes are checked against each topic's own limit; the client's must not come first."""
 
 
 class Clients(Protocol):
@@ -66,6 +68,7 @@ class KafkaClients:
             "compression.type": "lz4",
             "linger.ms": 0,
             "delivery.report.only.error": True,
+            "message.max.bytes": LARGEST_OF_ANY,
         }
         return made(Producer, {**_without(self.common, "allow.auto.create.topics"), **defaults, **config, **self.extra})
 

@@ -18,9 +18,12 @@ Place = tuple[str, int]
 """A topic and a partition."""
 T = TypeVar("T")
 _TEN_MINUTES = str(10 * 60 * 1000)
-INTERNAL = {"retention.ms": "-1", "max.message.bytes": str(8 << 20)}
+LARGEST = {"max.message.bytes": str(8 << 20)}
+"""Of all that Whorl makes for records of users: larger than those of most, since what is kept of many grows beyond each."""
+INTERNAL = {"retention.ms": "-1", **LARGEST}
 """Of topics between components."""
 COMPACTED = {
+    **LARGEST,
     "cleanup.policy": "compact",
     "segment.bytes": str(64 << 20),
     "segment.ms": _TEN_MINUTES,

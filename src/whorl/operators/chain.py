@@ -139,11 +139,13 @@ class Chain:
         return self._writer.downstream(source)
 
     def fire(self, timer: Timer) -> None:
-        """What an operator does when its timer is due, and all that follows. Of an operator that is no more, nothing."""
+        """What an operator does when its timer is due, and all that follows, bulk steps too: nothing of it waits for a record that may never
+        come. Of an operator that is no more, nothing."""
         step = self.keyed.get(timer.operator)
         if step is not None:
             emitted = _attributed(timer.operator, lambda: step.fire(timer))
             self._emitted[timer.operator](emitted, None)
+            self.flush()
 
     def flush(self) -> None:
         """Runs what waits for bulk steps, in the order of the graph, and passes the results on."""
@@ -173,9 +175,11 @@ class Chain:
         for bulk in self._bulks.values():
             bulk.rows, bulk.metadata = [], []
 
-    def open(self) -> None:
+    def open(self, begin: Callable[[str], None] = lambda id: None) -> None:
+        """`begin` is told of each before it is opened, since that may take its time, or never end."""
         for id, step in self._steps.items():
             if step.open is not None:
+                begin(id)
                 _attributed(id, step.open)
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from whorl.state.bounds import Limits
 from whorl.state.partition import LpState
 from whorl.state.states import Lifetime
 from whorl.state.table import Table
-from whorl.state.values import ABSENT, GONE, own
+from whorl.state.values import ABSENT, GONE, Timed, own
 
 
 class Fold(KeyedOperator):
@@ -64,6 +64,8 @@ class FoldStep(KeyedStep):
         before = held = values.get(key, ABSENT)
         if held is ABSENT:
             held = table.committed(key)
+            if held.__class__ is Timed:  # written when there was a time to live
+                held = table.peek(key)
         if held is GONE:
             held = None
         if self._fresh:

@@ -19,6 +19,9 @@ from whorl.state.table import Table
 from whorl.state.timers import Timer
 from whorl.units import parse_duration
 
+_Method = Callable[..., object]
+"""Of a user's, which should return nothing, and may all the same."""
+
 
 class KeyedStep:
     """What a host runs of one operator: `enter` says in which logical partition, then records and timers of that one."""
@@ -35,6 +38,9 @@ class KeyedStep:
         """`lifetime`: of those states that declare none. `tables`: those it may look into."""
         self.id = id
         self.operator, self.key_of = operator, key_of
+        self._process: _Method = operator.process
+        self._on_timer: _Method = operator.on_timer
+        self._on_superstep_end: _Method = operator.on_superstep_end
         self._typed = None if operator.record_type is None else _typed(operator.record_type)
         migrate = operator.migrate if migrates(type(operator)) else None
         self._binding = Binding(operator, id, lifetime, Versions(operator.version, migrate, key_of))
@@ -98,9 +104,11 @@ class KeyedStep:
         self._scope.key = context._key = key
         try:
             record = row if self._typed is None else self._typed(row)
-            self.operator.process(self.key_of(key), record, context)
+            returned = self._process(self.key_of(key), record, context)
         finally:
             self._scope.key = context._key = None
+        if returned is not None:
+            raise _not_emitted("process", returned)
         return context._emitted
 
     def fire(self, timer: Timer) -> list[Emitted]:
@@ -110,7 +118,9 @@ class KeyedStep:
         context.input = ""
         context.metadata, context._emitted = Metadata(message, timer.key), []
         with self.at(timer.key):
-            self.operator.on_timer(self.key_of(timer.key), moment(timer.time), context)
+            returned = self._on_timer(self.key_of(timer.key), moment(timer.time), context)
+        if returned is not None:
+            raise _not_emitted("on_timer", returned)
         return context._emitted
 
     def begin_superstep(self, number: int, aggregated: Mapping[str, Any]) -> None:
@@ -134,7 +144,9 @@ class KeyedStep:
         message = TimerMessage(None, context._lp.clocks.clock, with_round(None, round))
         context.input = ""
         context.metadata, context._emitted = Metadata(message, None), []
-        self.operator.on_superstep_end(context)
+        returned = self._on_superstep_end(context)
+        if returned is not None:
+            raise _not_emitted("on_superstep_end", returned)
         return context._emitted
 
     @contextmanager
@@ -159,6 +171,13 @@ def _typed(kind: type) -> Callable[[Row], Any]:
             raise ValueError(f"the record is no {kind.__name__}: {where or 'it'}: {first['msg']}") from None
 
     return typed
+
+
+def _not_emitted(method: str, returned: object) -> TypeError:
+    """What is returned would be lost without a word; a generator has not even begun."""
+    return TypeError(
+        f"{method} returned a {type(returned).__name__}, and gives no rows that way: they leave by context.emit(row)"
+    )
 
 
 def no_key() -> ValueError:

@@ -29,8 +29,6 @@ from whorl.query.ledger import SEATS, WRITTEN, Ledger, Written
 
 _LONGEST_WRITE = 300.0
 """Seconds, at least: a batch is larger than what a task commits at a time."""
-_LARGEST = 1_000_000_000
-"""Sizes are checked against each topic's own limit before; the client's must not come first."""
 
 
 def batch_timeout(settings: Settings) -> float:
@@ -57,7 +55,6 @@ class Seat:
             naming.seat_id(order.uid, order.component, name),
             **{
                 "transaction.timeout.ms": int(order.timeout * 1000),
-                "message.max.bytes": _LARGEST,
                 "queue.buffering.max.messages": 500_000,
                 "batch.num.messages": 10_000,
                 "linger.ms": 5,

@@ -18,7 +18,7 @@ Encode = Callable[[Any], bytes | None]
 BY_KEY = -1
 _LONGEST_DEAD_VALUE = 64 << 10
 _LONGEST_DEAD_KEY = 1 << 10
-_OVERHEAD = 512
+OVERHEAD = 512
 """What Kafka adds to a record and its batch, at most."""
 _HEADER = 10
 """What it adds to a header."""
@@ -73,7 +73,7 @@ def copier(
             for message in messages
         ]
         longest_key = max(map(len, filter(None, [entry[2] for entry in entries])), default=0)
-        all_fit = max(map(len, messages)) + longest_key + _OVERHEAD <= limit
+        all_fit = max(map(len, messages)) + longest_key + OVERHEAD <= limit
         with_extras = [entry for entry in entries if entry[7] or entry[6] < 0]
         if not all_fit or any(
             entry[6] < 0 or record_size(entry[1], entry[2], entry[7]) > limit for entry in with_extras
@@ -86,7 +86,7 @@ def copier(
 
 def record_size(value: bytes | None, key: bytes | None, headers: Headers | None) -> int:
     """What a record takes in Kafka, at most."""
-    size = _OVERHEAD + (0 if value is None else len(value)) + (0 if key is None else len(key))
+    size = OVERHEAD + (0 if value is None else len(value)) + (0 if key is None else len(key))
     return size + sum(len(name) + len(data or b"") + _HEADER for name, data in headers) if headers else size
 
 

@@ -18,13 +18,44 @@ _TIMERS = TIMERS.encode()
 _AGE = 5.0
 _MOST = 50_000
 """Entries that wait, at most."""
+LARGEST_BACKLOG = 60 << 20
+ENTRY_OVERHEAD = 200
+"""Bytes that an entry takes in memory beside those of its key and its value, more or less."""
+
+
+class Backlog:
+    """What waits in several stores, those of a task's lps, and how many bytes it may take together. Beyond that the largest is written."""
+
+    def __init__(self, limit: int = LARGEST_BACKLOG) -> None:
+        self.limit, self.used = limit, 0
+        self._stores: list[WriteBehind] = []
+
+    def join(self, store: WriteBehind) -> None:
+        self._stores.append(store)
+
+    def leave(self, store: WriteBehind) -> None:
+        self._stores.remove(store)
+
+    def relieve(self) -> None:
+        """What was written again while it waited was counted each time; here it is counted once, and where that is little, nothing need be
+        written."""
+        by_size = sorted(self._stores, key=WriteBehind.recount)
+        while self.used > self.limit * 3 // 4:
+            by_size.pop().flush()
 
 
 class WriteBehind:
     def __init__(
-        self, backend: Backend, age: float = _AGE, most: int = _MOST, clock: Callable[[], float] = time.monotonic
+        self,
+        backend: Backend,
+        backlog: Backlog | None = None,
+        age: float = _AGE,
+        most: int = _MOST,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._backend, self._age, self._most, self._clock = backend, age, most, clock
+        self._backlog, self._size = backlog or Backlog(), 0
+        self._backlog.join(self)
         self._waiting: dict[bytes, bytes | None] = {}
         self._timers = False
         """Whether any of what waits is a timer."""
@@ -46,15 +77,28 @@ class WriteBehind:
             self._since = self._clock()
         self._waiting.update(puts)
         self.meta = meta
+        self._count(_size(puts))
         if len(self._waiting) > self._most or self._clock() - self._since >= self._age:
             self.flush()
         else:
             self._timers = self._timers or any(key.startswith(_TIMERS) for key in puts)
+            if self._backlog.used > self._backlog.limit:
+                self._backlog.relieve()
 
     def flush(self) -> None:
         if self._waiting and self.meta is not None:
             self._backend.write(self._waiting, self.meta)
             self._waiting, self._timers = {}, False
+            self._count(-self._size)
+
+    def recount(self) -> int:
+        """Bytes that wait."""
+        self._count(_size(self._waiting) - self._size)
+        return self._size
+
+    def _count(self, more: int) -> None:
+        self._size += more
+        self._backlog.used += more
 
     def count(self) -> int:
         self.flush()
@@ -64,4 +108,10 @@ class WriteBehind:
         try:
             self.flush()
         finally:
+            self._count(-self._size)
+            self._backlog.leave(self)
             self._backend.close()
+
+
+def _size(entries: Mapping[bytes, bytes | None]) -> int:
+    return sum(map(len, entries)) + sum(map(len, filter(None, entries.values()))) + ENTRY_OVERHEAD * len(entries)

@@ -64,6 +64,8 @@ class LpState:
         self._swept: bytes | None = None
         self.keep = self._journal.clear
         """The record is done: what it wrote stays."""
+        self.check: Callable[[], None] | None = None
+        """What the host wants to be called before a record is kept; it may raise."""
 
     @property
     def position(self) -> int:
@@ -120,6 +122,16 @@ class LpState:
                 del changed[key]
             else:
                 changed[key] = old
+
+    def oversized(self, most: int) -> tuple[bytes, int] | None:
+        """An entry that the record has written and that takes more than so many bytes, and how many. That takes its time: all that the
+        record has written is encoded for it."""
+        tables = {id(table.values): table for table in self._tables.values()}
+        for changed, key, _ in self._journal:
+            table = tables.get(id(changed))
+            if table is not None and (size := table.size(key)) > most:
+                return table.prefix + key, size
+        return None
 
     # -- a commit ---------------------------------------------------------------------------------------------------------------------
 

@@ -155,6 +155,12 @@ class Table:
                 delta[prefix + key] = None
         self._written = written + len(self.values) * (len(prefix) + _OVERHEAD)
 
+    def size(self, key: bytes) -> int:
+        """Bytes of the entry that this transaction writes, as it is stored now."""
+        value = self.values.get(key, GONE)
+        raw = b"" if value is GONE else encode(value)
+        return len(self.prefix) + len(key) + len(raw if self.version == 1 else stamped(raw, self.version))
+
     def settle(self) -> None:
         """What was written is committed. Large values are not cached, so that those in the cache cannot outgrow what was counted."""
         values, cache = self.values, self._cache

@@ -14,6 +14,8 @@ from typing import Any
 from whorl.errors import OperatorFailed, PipelineError
 from whorl.operators.chain import StepFailed
 from whorl.operators.record import round_of
+from whorl.state.partition import LpState
+from whorl.state.timers import Kind
 from whorl.tasks.failures import as_error
 from whorl.tasks.inbox import Inbox
 from whorl.tasks.layout import Place
@@ -86,7 +88,10 @@ class LoopRun(Run):
         if not self._work.has_programs:
             return super()._one_by_one(place, messages)
         attempt = self._attempt(place[0])
+        timed, event_time = place[0] in self._work.event_times, bool(self._work.event_times)
         for index, message in enumerate(messages):
+            if timed:
+                self._move_event_time(place, message)
             self._figures.current = message
             try:
                 attempt(message)
@@ -96,10 +101,18 @@ class LoopRun(Run):
                     self._move(place, message.offset())
                     self._count(index)
                     break
+            if event_time:
+                self._fire_overdue(place)
         else:
             self._run_programs()
             self._move(place, messages[-1].offset() + 1)
             self._count(len(messages))
+
+    def _fire(self, state: LpState, kind: Kind, up_to: int) -> None:
+        super()._fire(state, kind, up_to)
+        if self._work.has_programs:
+            self._run_programs()
+            self._send()
 
     def _run_programs(self) -> None:
         self._figures.many = True

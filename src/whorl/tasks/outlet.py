@@ -16,8 +16,6 @@ from whorl.kafka.transactions import Aborted, Transactions, hand_over
 from whorl.sinks.kafka import Entry
 
 _BATCH = 1_000_000
-_LARGEST = 1_000_000_000
-"""Sizes are checked against each topic's own limit before; the client's must not come first."""
 
 
 class Outlet:
@@ -25,7 +23,7 @@ class Outlet:
         """`smallest` is the least that any topic written takes at once: a batch that is too large is refused as a whole, again and again."""
         timeout = int(settings.transaction_timeout * 1000)
         batch = max(min(smallest, _BATCH), 1)
-        sizes = {"message.max.bytes": _LARGEST, "queue.buffering.max.messages": 500_000, "batch.size": batch}
+        sizes = {"queue.buffering.max.messages": 500_000, "batch.size": batch}
         # Right after a commit the coordinator asks for a moment of patience, of which librdkafka makes a tenth of a second.
         batches = {"batch.num.messages": 10_000, "linger.ms": 2, "retry.backoff.ms": 2}
         producer = clients.transactional(transactional_id, **{"transaction.timeout.ms": timeout, **sizes, **batches})

@@ -12,19 +12,20 @@ from whorl.operators.keyed_step import KeyedStep
 from whorl.operators.record import Row
 from whorl.sinks.kafka import BY_KEY
 from whorl.state.partition import LpState
+from whorl.tasks.sizes import Kept, fitting
 
 
 class Publishing:
-    def __init__(self, topics: Mapping[str, str], steps: Mapping[str, KeyedStep]) -> None:
-        """Both by operator."""
-        self._of = {id: (topic, steps[id]) for id, topic in topics.items()}
+    def __init__(self, topics: Mapping[str, str], steps: Mapping[str, KeyedStep], limits: Mapping[str, int]) -> None:
+        """The first two by operator. `limits`: the largest message that a topic takes."""
+        self._of = {id: (topic, limits[topic], steps[id]) for id, topic in topics.items()}
 
-    def records(self, lp: LpState) -> Iterator[tuple[str, bytes | None, bytes, int]]:
+    def records(self, lp: LpState) -> Iterator[Kept]:
         """Of what this transaction changes: topic, value, key, and that the key says which partition."""
-        for topic, step in self._of.values():
+        for id, (topic, limit, step) in self._of.items():
             for key, kept in step.changed(lp):
                 row = _row(kept)
-                yield topic, None if row is None else encode(row), key, BY_KEY
+                yield fitting(id, (topic, None if row is None else encode(row), key, BY_KEY), limit)
 
 
 def _row(kept: Row) -> Row | None:

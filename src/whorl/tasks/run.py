@@ -26,7 +26,7 @@ from whorl.tasks.lanes import inlet_of
 from whorl.tasks.layout import Place
 from whorl.tasks.outlet import Outlet
 from whorl.tasks.readings import TABLES, Reading
-from whorl.tasks.signals import Figures, Orders, timer_position
+from whorl.tasks.signals import OPENING, Figures, Orders, timer_position
 from whorl.tasks.silence import Silence
 from whorl.tasks.states import States
 from whorl.tasks.work import Work
@@ -145,8 +145,11 @@ class Run:
         return [place for place in self._positions if place[0] not in self._tables]
 
     def _open(self) -> None:
+        def begin(id: str) -> None:
+            self._figures.step = f"{OPENING}{id}"
+
         try:
-            self._work.open()
+            self._work.open(begin)
         except StepFailed as failed:
             raise as_error(failed) from None
 

@@ -10,6 +10,9 @@ from whorl.state.timers import Timer
 from whorl.tasks.layout import Place
 from whorl.tasks.readings import Reading
 
+OPENING = "opening "
+"""How the step is called in which an operator is opened: its id stands behind."""
+
 
 @dataclass
 class Orders:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from confluent_kafka import TopicPartition
@@ -18,7 +18,7 @@ from whorl.kafka.clients import Clients
 from whorl.kafka.reading import read_bulks_on
 from whorl.kafka.transactions import Transactions
 from whorl.state.backend import Backend, MemoryBackend
-from whorl.state.behind import WriteBehind
+from whorl.state.behind import ENTRY_OVERHEAD, Backlog, WriteBehind
 from whorl.state.partition import LP_KEY, LpState
 from whorl.state.room import Room
 from whorl.tasks.assignment import Assignment
@@ -27,9 +27,11 @@ from whorl.tasks.copies import Copies, meta_of
 from whorl.tasks.layout import Place
 from whorl.tasks.publishing import Publishing
 from whorl.tasks.readings import Reading
+from whorl.tasks.sizes import Changes
 
 _CHUNK, _LEAST = 400_000, 10_000
-"""Entries of the changelog that wait in memory to be written at once: of all lps of a task, and of each at least."""
+"""Entries of the changelog that wait in memory to be written at once: of all lps of a task, and of each at least. They take no more than
+what values will, when all is read."""
 _ASK_EVERY = 10.0
 _SWEEP_EVERY, _SWEPT = 1.0, 5_000
 """Seconds, and the entries that are looked at each time: some milliseconds."""
@@ -43,11 +45,15 @@ class States:
         clients: Clients,
         wall: Callable[[], float],
         publishing: Publishing,
+        careful: bool = False,
     ) -> None:
+        """`careful`: what a record writes is measured before it is kept, so that it is the record that fails where it is too large. Else
+        that is found at the commit, and raises `Oversized`."""
         self._assignment, self._clients, self._wall = assignment, clients, wall
         self._publishing = publishing
         self._lps = assignment.layout.lps_of(task)
-        self._room = Room(assignment.settings.state.memory)
+        self._changes, self._careful = Changes(assignment.changelog, assignment.limits[assignment.changelog]), careful
+        self._room, self._backlog = Room(assignment.settings.state.memory), Backlog()
         self._of: dict[int, LpState] = {}
         self._written: dict[int, bytes] = {}
         """By lp: its own record of this transaction."""
@@ -91,18 +97,20 @@ class States:
         assignment = self._assignment
         timed = [input.id for input in assignment.component.inputs if input.watermark]
         backend, lps = self._backend(lp), assignment.layout.lps
-        return LpState(backend, meta_of(assignment), timed, self._room, self._now, lps, lp)
+        state = LpState(backend, meta_of(assignment), timed, self._room, self._now, lps, lp)
+        state.check = partial(self._changes.measure, state) if self._careful else None
+        return state
 
     def _backend(self, lp: int) -> Backend:
         if self._assignment.settings.state.backend == "memory":
             return MemoryBackend()
-        return WriteBehind(self._copies.take(lp))
+        return WriteBehind(self._copies.take(lp), self._backlog)
 
     def _read_on(self, reading: Reading) -> None:
         """Entries wait until there are many of an lp: the more are written at once, the fewer pages are written twice."""
         topic, most = self._assignment.changelog, max(_CHUNK // (len(self._of) or 1), _LEAST)
         waiting: dict[int, dict[bytes, bytes | None]] = {lp: {} for lp in self._of}
-        ends = {lp: state.position for lp, state in self._of.items()}
+        ends, size = {lp: state.position for lp, state in self._of.items()}, 0
         reading.move(ends, self._left(ends))
         for bulk in read_bulks_on(self._clients, {(topic, lp): position for lp, position in ends.items()}):
             for message in bulk:
@@ -110,9 +118,12 @@ class States:
             ends |= {lp: last.offset() + 1 for lp, last in {each.partition(): each for each in bulk}.items()}
             reading.records += len(bulk)
             reading.move(ends, self._left(ends))
-            for lp in [lp for lp, entries in waiting.items() if len(entries) >= most]:
+            size += sum(map(len, bulk)) + ENTRY_OVERHEAD * len(bulk)
+            full = size > self._room.limit
+            for lp in [lp for lp, entries in waiting.items() if entries and (full or len(entries) >= most)]:
                 self._of[lp].absorb(waiting[lp], ends[lp])
                 waiting[lp] = {}
+            size = 0 if full else size
         for lp, entries in waiting.items():
             self._of[lp].absorb(entries, ends[lp], current=True)
         reading.end(ends)
@@ -127,7 +138,7 @@ class States:
 
     def write(self, lp: int, positions: Mapping[Place, int], transactions: Transactions) -> None:
         state, topic = self._of[lp], self._assignment.changelog
-        transactions.produce_all((topic, value, key, lp) for key, value in state.delta())
+        transactions.produce_all(self._changes.records(state.delta(), lp))
         transactions.produce_all(self._publishing.records(state))
         self._written[lp] = encode_lp(positions, state.times())
         transactions.produce(topic, self._written[lp], LP_KEY, lp)

@@ -7,7 +7,8 @@ the positions of the last committed one were read. Numbered as in docs/exactly-o
     3 restore   positions from the changelog, read committed to its end
     4 process   `whorl.tasks.run`: poll a bulk; each record whole or not at all; look at the clock between records
     5 commit    there too: positions and the group's offsets into the transaction, commit; a commit without an answer is repeated
-    7 abort     drop everything in memory and go back to 3
+    7 abort     drop everything in memory and go back to 3; also where an entry of state was found too large for the changelog: only when
+                each record's own writes are measured, the one that made it can fail
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from whorl.tasks.readings import STATE, Reading
 from whorl.tasks.register import refuse_outdated
 from whorl.tasks.run import Given, Run
 from whorl.tasks.signals import Figures, Orders
+from whorl.tasks.sizes import Oversized
 from whorl.tasks.states import States
 from whorl.tasks.supersteps import SuperstepRun
 from whorl.tasks.work import Work
@@ -57,6 +59,8 @@ class Task:
         self.figures = figures
         self.clock, self.wall = clock, wall
         self._in_a_row = self._commits_seen = 0
+        self._careful = False
+        """Whether what each record keeps is measured, since there was too much at a commit once."""
 
     def run(self) -> None:
         """Until told to stop. Whatever ends it, no transaction of it stays open."""
@@ -82,7 +86,7 @@ class Task:
         with ExitStack() as opened:
             states = None
             if work.keeps_state:
-                states = States(self.assignment, self.number, self.clients, self.wall, work.publishing)
+                states = States(self.assignment, self.number, self.clients, self.wall, work.publishing, self._careful)
                 opened.enter_context(closing(states))
             self._run(self._kind()(self._given(), outlet, work, states, self._restore(states)), outlet)
 
@@ -98,16 +102,25 @@ class Task:
 
     def _run(self, run: Run, outlet: Outlet) -> None:
         try:
-            run.loop()
+            self._loop(run)
         except Aborted as aborted:
             self._abort(outlet, aborted)
+        except Oversized as oversized:
+            if self._careful:
+                raise oversized.error from None
+            self._careful = True
+            outlet.transactions.abort()
         except Undone as undone:
             raise undone.error from None
+        finally:
+            run.close()
+
+    def _loop(self, run: Run) -> None:
+        try:
+            run.loop()
         except PipelineError:
             run.commit()  # what went before the record that failed is done
             raise
-        finally:
-            run.close()
 
     def _abort(self, outlet: Outlet, aborted: Aborted) -> None:
         """7. One that is followed by no commit, time after time, has a reason that going on does not cure."""

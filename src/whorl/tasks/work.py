@@ -44,7 +44,7 @@ class Work:
         }
         self.together = _copiers(assignment, self.journal.extend) if component.raw else self._together()
         """By topic, how many records are tried at once; nothing where each is tried alone."""
-        self.publishing = Publishing(component.published, self._chain.keyed)
+        self.publishing = Publishing(component.published, self._chain.keyed, assignment.limits)
         self.fire = self._chain.fire
         self.flush = self._chain.flush
         self.run_programs = self._chain.run_programs
@@ -78,7 +78,8 @@ class Work:
         return self._whole_with_state(attempt) if self.keeps_state else self._whole(attempt)
 
     def _whole_with_state(self, attempt: Callable[[Any], None]) -> Callable[[Any], None]:
-        stateless, lp = self._whole(attempt), self._lp
+        lp = self._lp
+        stateless = self._whole(attempt if lp.check is None else _and(attempt, lp.check))
 
         def all_or_nothing(records: Any) -> None:
             try:
@@ -170,6 +171,14 @@ class Work:
                 table.put(key, row)
 
         return keep
+
+
+def _and(attempt: Callable[[Any], None], check: Callable[[], None]) -> Callable[[Any], None]:
+    def both(records: Any) -> None:
+        attempt(records)
+        check()
+
+    return both
 
 
 def event_time(input: Input) -> Callable[[Message], int | None]:

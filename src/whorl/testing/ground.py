@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from whorl.config.spec import KafkaSource
+from whorl.kafka.topics import LARGEST
 from whorl.plan import naming
 from whorl.plan.plan import Component, Input, OutputKind, Plan
 from whorl.tasks.assignment import GENERATED, Assignment, generated_topic
@@ -14,8 +15,6 @@ from whorl.tasks.generated import length
 from whorl.tasks.generated import partitions as generated_partitions
 from whorl.tasks.layout import Layout, Place, logical_partitions
 from whorl.testing.memory import MemoryBroker
-
-_INTERNAL = {"max.message.bytes": str(8 << 20)}
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Ground:
 
     def make_changelogs(self, uid: str) -> None:
         for id, lps in self.lps.items():
-            _make(self.broker, naming.changelog_topic(self.plan.pipeline, uid, id), lps)
+            _make(self.broker, naming.changelog_topic(self.plan.pipeline, uid, id), lps, LARGEST)
 
     def assignment(self, component: Component, uid: str, layout: Layout) -> Assignment:
         return Assignment(
@@ -85,7 +84,7 @@ def survey(plan: Plan, broker: MemoryBroker, partitions: int, tasks: int) -> Gro
     """Makes the plan's topics where they are missing."""
     for own in (naming.REGISTER, naming.control_topic(plan.pipeline), naming.status_topic(plan.pipeline)):
         _make(broker, own, 1)
-    _make(broker, plan.dead_letter, partitions, _INTERNAL)
+    _make(broker, plan.dead_letter, partitions, LARGEST)
     topics: dict[str, dict[str, tuple[str, ...]]] = {}
     counts: dict[str, int] = {}
     lps: dict[str, int] = {}
@@ -99,13 +98,13 @@ def survey(plan: Plan, broker: MemoryBroker, partitions: int, tasks: int) -> Gro
         read = [counts[topic] for id in outside for topic in topics[component.id][id]]
         lps[component.id] = logical_partitions(read, plan.settings.max_tasks, plan.cogroups(component))
         for input in component.feedback:
-            _make(broker, input.topic, lps[component.id], _INTERNAL)
+            _make(broker, input.topic, lps[component.id], LARGEST)
         for topic in component.published.values():
-            _make(broker, topic, lps[component.id])
+            _make(broker, topic, lps[component.id], LARGEST)
         for output in component.outputs:
             inside = output.kind is not OutputKind.SINK
             count = lps[component.id] if inside and not output.sorted else partitions
-            _make(broker, output.topic, count, _INTERNAL if inside else {})
+            _make(broker, output.topic, count, LARGEST if inside else {})
     counts |= {name: len(topic.logs) for name, topic in broker.topics().items()}
     return Ground(plan, broker, tasks, topics, counts, lps)
 

@@ -72,7 +72,7 @@ class PipelineHarness:
                 raise UsageError(f"source '{source}' is no topic and takes rows only", hint="give it maps", code="row")
             return
         name, encode = self._topic(source, input.source, topic), encoder(input)
-        producer = MemoryClients(self.broker).producer(**{"message.max.bytes": 1_000_000_000})
+        producer = MemoryClients(self.broker).producer()
         for given in map(as_given, records):
             key, headers = key_of(given, input.source.key), list((given.headers or {}).items())
             producer.produce(name, encode(given), key, timestamp=given.timestamp or 0, headers=headers)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Self
 
 from whorl.errors import UsageError
+from whorl.operators.batch_step import BatchStep
 from whorl.operators.bounded_step import BoundedStep
-from whorl.operators.keyed import Emitted, KeyedOperator, milliseconds, moment, table_of
+from whorl.operators.builtin.python import kind_of
+from whorl.operators.chain import Bulk, StepFailed
+from whorl.operators.keyed import BatchOperator, Emitted, KeyedOperator, milliseconds, moment, table_of
 from whorl.operators.keyed_step import KeyedStep, TimerMessage
 from whorl.operators.operator import Upstream
 from whorl.operators.record import Metadata, Row
@@ -56,10 +59,16 @@ class OperatorHarness:
         """`outputs`: the names that `emit(..., to=name)` may use; none where there is one output alone. `tables`: those that it looks up,
         whose rows `put` gives. `max_keys`, `max_bytes`: as in the pipeline."""
         limits = Limits(max_keys, max_bytes)
-        if limits:
-            self._set_up(lambda: BoundedStep(make(), id, key_of, limits, outputs, tables=tables))
-        else:
-            self._set_up(lambda: KeyedStep(make(), id, key_of, outputs, tables=tables))
+
+        def step() -> KeyedStep:
+            operator = make()
+            if limits and isinstance(operator, BatchOperator):
+                raise UsageError("'max_keys' and 'max_bytes' are not for a BatchOperator", hint="take them away")
+            if limits:
+                return BoundedStep(operator, id, key_of, limits, outputs, tables=tables)
+            return kind_of(operator)(operator, id, key_of, outputs, tables=tables)
+
+        self._set_up(step)
 
     @classmethod
     def of(cls, type: str, schema: Schema | Mapping[str, str] | None = None, **options: Any) -> Self:
@@ -98,9 +107,16 @@ class OperatorHarness:
         """A record; what the operator gives for it and for the timers that are due before it. `at`: its event time, up to which the
         watermark moves first. `input`: which of several it comes from. `key` None: made of the row's own columns, where the operator has a
         key of columns. If the operator raises, nothing of the record is left."""
-        made = self._own_key(row) if self._own_key and key is None else key_bytes(key)
-        message = TimerMessage(made, round(self.clock() * 1000) if at is None else milliseconds(at))
+        message = self._message(key, row, at)
         return self._do(lambda: self._record(message, row, at, input))
+
+    def send_many(self, records: Iterable[tuple[Any, Row]]) -> list[Row]:
+        """Records, each with its key: one batch for a `BatchOperator`, of which nothing is left if it raises; to others they come one by
+        one."""
+        if not isinstance(self._step, BatchStep):
+            return [row for key, given in records for row in self.send(key, given)]
+        messages = [(self._message(key, row), row) for key, row in records]
+        return self._do(lambda: self._batch(messages))
 
     def put(self, table: str, key: Any, row: Row | None) -> None:
         """The row of a table from now on; None deletes it."""
@@ -173,11 +189,32 @@ class OperatorHarness:
     def _record(self, message: TimerMessage, row: Row, at: datetime | None, input: str) -> None:
         if at is not None:
             self._move(at)
+        if isinstance(self._step, BatchStep):
+            return self._batch([(message, row)])
         with self._whole():
             self.emitted += self._step.process_from(dict(row), Metadata(message, message.key()), input)
         watermark = self._lp.clocks.watermark
         if self._lp.timers.overdue("event", watermark):
             self._fire("event", watermark)
+
+    def _batch(self, messages: Sequence[tuple[TimerMessage, Row]]) -> None:
+        """As a chain of operators gives it one."""
+        assert isinstance(self._step, BatchStep)
+        made: list[Emitted] = []
+        bulk = Bulk(self._step.id, self._step.process_many)
+        bulk.next = lambda row, metadata: made.append(("", row, metadata))
+        for message, row in messages:
+            bulk.push(dict(row), Metadata(message, message.key()))
+        with self._whole():
+            try:
+                bulk.flush()
+            except StepFailed as failed:
+                raise failed.cause from None
+        self.emitted += made
+
+    def _message(self, key: Any, row: Row, at: datetime | None = None) -> TimerMessage:
+        made = self._own_key(row) if self._own_key and key is None else key_bytes(key)
+        return TimerMessage(made, round(self.clock() * 1000) if at is None else milliseconds(at))
 
     def _put(self, name: str, key: bytes, row: Row | None) -> None:
         with self._whole():

@@ -127,7 +127,7 @@ class Python(OperatorType):
         rest, limits = (options.outputs, lifetime, tables), limits_of(options)
         if limits:
             return BoundedStep(operator, id, key_reader(options.key, schema), limits, *rest)
-        return _kind(operator)(operator, id, key_reader(options.key, schema), *rest)
+        return kind_of(operator)(operator, id, key_reader(options.key, schema), *rest)
 
     def keyed_by(self) -> tuple[str, ...] | None:
         return tuple(self.options.key) if self._keeps_state or self.options.key else None
@@ -187,7 +187,8 @@ def _keeps(target: Any) -> bool:
     return isinstance(target, type) and issubclass(target, KeyedOperator)
 
 
-def _kind(operator: KeyedOperator) -> type[KeyedStep]:
+def kind_of(operator: KeyedOperator) -> type[KeyedStep]:
+    """What a host runs of it."""
     if isinstance(operator, PartitionProgram):
         return ProgramStep
     return BatchStep if isinstance(operator, BatchOperator) else KeyedStep

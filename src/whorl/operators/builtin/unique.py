@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from whorl.operators.builtin.by_key import Evict, MaxBytes, MaxKeys, keyed_step, paths
+from whorl.operators.builtin.by_key import Evict, MaxBytes, MaxKeys, keyed_step, not_with_limits, paths
 from whorl.operators.builtin.query_only import QueryOperator
 from whorl.operators.keyed import Context, KeyedOperator
 from whorl.operators.native import Keyed, Native, Unique
@@ -105,7 +105,7 @@ class Deduplicate(QueryOperator):
         return Unique(self.options.columns, self.options.within_watermark)
 
     def not_in_query(self) -> tuple[str, str] | None:
-        return not_with_state(self.upstreams) if self.in_tasks else None
+        return not_with_limits(self.options) or not_with_state(self.upstreams) if self.in_tasks else None
 
     def columns(self) -> Paths:
         named = [(("columns", index), name) for index, name in enumerate(self.options.columns)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from whorl.kafka.clients import LARGEST_OF_ANY
 from whorl.testing.memory.broker import MemoryBroker
 from whorl.testing.memory.consumer import MemoryConsumer
 from whorl.testing.memory.faults import Faults
@@ -15,7 +16,11 @@ READING = {
     "auto.offset.reset": "error",
     "enable.partition.eof": True,
 }
-WRITING = {"partitioner": "murmur2_random", "delivery.report.only.error": True}
+WRITING = {
+    "partitioner": "murmur2_random",
+    "delivery.report.only.error": True,
+    "message.max.bytes": LARGEST_OF_ANY,
+}
 
 
 class MemoryClients:
