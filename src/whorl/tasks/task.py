@@ -98,14 +98,11 @@ class Task:
 
     def _run(self, run: Run, outlet: Outlet) -> None:
         try:
-            run.loop()
+            _loop(run)
         except Aborted as aborted:
             self._abort(outlet, aborted)
         except Undone as undone:
             raise undone.error from None
-        except PipelineError:
-            run.commit()  # what went before the record that failed is done
-            raise
         finally:
             run.close()
 
@@ -138,3 +135,11 @@ class Task:
         """What must be read before the first record is processed."""
         reading = self.figures.readings[what] = Reading(starts, self.clock, self.wall())
         return reading
+
+
+def _loop(run: Run) -> None:
+    try:
+        run.loop()
+    except PipelineError:
+        run.commit()  # what went before the record that failed is done
+        raise
