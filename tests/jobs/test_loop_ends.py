@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from whorl.config.loader import load
-from whorl.errors import Unavailable, WorldError
+from whorl.errors import Unavailable, UsageError, WorldError
 from whorl.flow.check import checked
 from whorl.jobs.ends import CatchUp, Quiet
+from whorl.jobs.runner import refuse_never_quiet
 from whorl.kafka.topics import Place
+from whorl.plan.plan import Plan
 from whorl.plan.planner import make_plan
 
 RING = """
@@ -107,3 +109,15 @@ def test_a_broker_that_is_away_is_waited_for_and_one_that_refuses_is_not(world: 
     assert not end.reached() and world.error in world.failed
     world.error = None
     assert end.reached()
+
+
+def test_what_never_ends_is_never_quiet(tmp_path: Path) -> None:
+    def plan(limit: str) -> Plan:
+        rate = "sources: {{n: {{type: rate{}}}}}\noperators: [{{id: all, type: forward}}]\nsinks: {{out: {{type: list}}}}\n"
+        (tmp_path / "rate.yaml").write_text("name: rate\n" + rate.format(limit))
+        loaded = load(tmp_path / "rate.yaml")
+        return make_plan(checked(loaded), loaded.settings)
+
+    refuse_never_quiet(plan(", limit: 5"))
+    with pytest.raises(UsageError, match="source 'n' makes records without end"):
+        refuse_never_quiet(plan(""))
