@@ -109,6 +109,7 @@ def test_nobody_is_ahead_and_all_know_the_same(tmp_path: Path) -> None:
     harness = fed(tmp_path, [("0", 8)], partitions=4)
     harness.run()
     assert seen(harness) == waves([("0", 8)])
+    assert not any(name.startswith("whorl") for entry in harness.records("out") for name, _ in entry.headers)
     ends = [row for row in harness.sink("ends") if row is not None]
     assert Counter(row["step"] for row in ends) == dict.fromkeys(range(1, 5), 4), "each partition ends each superstep"
     assert {(row["step"], row["before"]) for row in ends} == {(1, None), (2, 8), (3, 4), (4, 2)}
