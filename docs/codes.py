@@ -90,7 +90,11 @@ RUNNING = {
     "state-value": (1, "A value cannot be kept in state, or is of another type than declared.", "Numbers, text, bytes, dates, lists and dicts of them can."),
     "superseded": (3, "A newer driver or layout owns the job.", "This one ends, and wrote nothing since."),
     "task-died": (3, "A task of a query died in a batch.", "Nothing to do: the batch is done again, and nothing is written twice."),
-    "topic-gone": (3, "A topic was deleted under the running job.", "Make it again and start over with `--fresh`."),
+    "topic-gone": (
+        3,
+        "A topic that the pipeline has read is there no more: it was deleted.",
+        "Make it again, unless Whorl makes it itself, as that of a loop; start over with `--fresh`, or resume a savepoint.",
+    ),
     "topic-create": (3, "A topic cannot be created.", "Create it by hand, or look at `replication` and the broker's log."),
     "udf": (1, "A Python function that SQL calls raised.", "The message has its error; mend the function."),
     "unavailable": (3, "Something outside does not answer.", "Try again later."),

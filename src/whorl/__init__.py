@@ -9,7 +9,7 @@ To know the system, read in this order:
     config.loader, config.spec  a pipeline file and its settings, typed, every value with its place in the file
     state.partition             what is kept by key: tables, timers and clocks of a logical partition
     operators.operator, .chain  what an operator offers, and the one function that a component's operators become
-    graph.graph, graph.check    the pipeline as data, and everything that can be wrong with it
+    flow.graph, flow.check      the pipeline as data, and everything that can be wrong with it
     plan.planner, plan.naming   what is fused, what becomes a topic, and what everything is called
     jobs.runner                 the table of contents: load, check, plan, look, start, await
     tasks.driver, .task, .run   the protocol, its steps numbered as in docs/exactly-once.md

@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 from whorl.config.loader import load
+from whorl.errors import Unavailable, UsageError, WorldError
 from whorl.flow.check import checked
 from whorl.jobs.ends import CatchUp, Quiet
+from whorl.jobs.runner import refuse_never_quiet
 from whorl.kafka.topics import Place
+from whorl.plan.plan import Plan
 from whorl.plan.planner import make_plan
 
 RING = """
@@ -52,8 +55,14 @@ class World:
         self.job: Any = SimpleNamespace(
             plan=plan, ground=ground, watch=SimpleNamespace(components=self.views), quiet_after=None
         )
+        self.error: WorldError | None = None
+        """What the broker answers."""
+        self.failed: list[WorldError] = []
+        self.job.fail = self.failed.append
 
     def latest(self, places: Iterable[Place]) -> dict[Place, int]:
+        if self.error is not None:
+            raise self.error
         return {place: self.ends[place[0]] for place in places}
 
     def reads(self, id: str, **positions: int) -> None:
@@ -89,3 +98,26 @@ def test_who_is_to_catch_up_does_not_wait_for_what_came_later(world: World) -> N
     world.reads("one", t0=5)
     world.ends["pairs"] = 9
     assert not quiet.reached() and caught_up.reached()
+
+
+@pytest.mark.parametrize("kind", [CatchUp, Quiet])
+def test_a_broker_that_is_away_is_waited_for_and_one_that_refuses_is_not(world: World, kind: Any) -> None:
+    end = kind(world, world.job)
+    world.error = Unavailable("away")
+    assert not end.reached() and world.failed == []
+    world.error = WorldError("no such topic")
+    assert not end.reached() and world.error in world.failed
+    world.error = None
+    assert end.reached()
+
+
+def test_what_never_ends_is_never_quiet(tmp_path: Path) -> None:
+    def plan(limit: str) -> Plan:
+        rate = "sources: {{n: {{type: rate{}}}}}\noperators: [{{id: all, type: forward}}]\nsinks: {{out: {{type: list}}}}\n"
+        (tmp_path / "rate.yaml").write_text("name: rate\n" + rate.format(limit))
+        loaded = load(tmp_path / "rate.yaml")
+        return make_plan(checked(loaded), loaded.settings)
+
+    refuse_never_quiet(plan(", limit: 5"))
+    with pytest.raises(UsageError, match="source 'n' makes records without end"):
+        refuse_never_quiet(plan(""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from helpers_crashes import after_each_crash
 
 from whorl import Context, KeyedOperator, ListState, OperatorFailed, Retry, Row, ValueState
+from whorl.tasks.signals import Figures, Orders
 from whorl.testing import PipelineHarness
 
 
@@ -74,6 +76,20 @@ class TwoSpeeds(Walk):
         if record["left"] > 0:
             on = {**record, "place": str((int(key) + 3) % 10), "left": record["left"] - 1}
             context.emit(on, to="on" if record["left"] % 2 else "slow")
+
+
+class Endless(KeyedOperator):
+    """What has come once goes round for ever, until the test has seen enough."""
+
+    came: list[bool] = []
+    orders = Orders()
+
+    def process(self, key: str, record: Row, context: Context) -> None:
+        Endless.came.append(context.round == 0)
+        outside = sum(Endless.came)
+        Endless.orders.stopping = outside >= 200 or len(Endless.came) > 100 * (outside + 1)
+        if record["left"]:
+            context.emit({**record, "place": str((int(key) + 3) % 10)}, to="on")
 
 
 class Added(Order):
@@ -267,3 +283,21 @@ def test_what_comes_from_outside_is_throttled_and_what_goes_round_is_not(tmp_pat
     assert 1.0 <= harness.clock() - began < 4.0, (
         "four records at two a second, the first at once; their 15 steps take no time"
     )
+
+
+@pytest.mark.parametrize("commit", [3, 20])
+def test_neither_starves(tmp_path: Path, commit: int) -> None:
+    """A loop without end beside a backlog: each gets its turn, at the latest with the next commit."""
+    Endless.came, Endless.orders = [], Orders()
+    starts = [("1", "a", 1), ("2", "b", 1)] + [(str(n % 10), "", 0) for n in range(400)]
+    harness = fed(tmp_path, kind="Endless", commit=commit, starts=starts, partitions=2, tasks=1)
+    with harness.user_code():
+        process = harness.process()
+        process.start()
+        process.task(harness.plan.components[0], 0, Endless.orders, Figures()).run()
+    turns = [(outside, sum(1 for _ in group)) for outside, group in itertools.groupby(Endless.came)]
+    assert sum(count for outside, count in turns if outside) >= 200
+    assert max(count for outside, count in turns if outside) <= commit + 2 * 3, (
+        "what goes round waits for a commit at most"
+    )
+    assert max(count for outside, count in turns if not outside) <= 2 * (commit + 2 * 3)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from whorl.errors import Unavailable
+from whorl.errors import Unavailable, WorldError
 from whorl.jobs.job import Job
 from whorl.kafka.topics import Cluster, Place
 from whorl.plan.plan import Component, Host
@@ -56,6 +56,8 @@ class CatchUp:
                 self._done.update(each.id for each in loop)
         except Unavailable:
             return  # asked again at the next look
+        except WorldError as error:
+            self._job.fail(error)
 
     def _going_round(self, component: Component) -> set[str]:
         """The topics by which a loop goes round."""
@@ -99,6 +101,9 @@ class Quiet:
         try:
             return all(is_at(reached[each.id], ends_of(self._cluster, self._job, each)) for each in components)
         except Unavailable:
+            return False
+        except WorldError as error:
+            self._job.fail(error)
             return False
 
 

@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 
 from whorl.config.settings import Settings
 from whorl.errors import WorldError
-from whorl.kafka.topics import Cluster
+from whorl.kafka.topics import Cluster, Place
+from whorl.operators.record import LOOP
 from whorl.plan import naming
 from whorl.query.checkpoint import Checkpoint
 from whorl.savepoints.catalog import by_spark
@@ -27,7 +28,7 @@ from whorl.savepoints.save import Save
 from whorl.tasks.changelog import read_positions
 from whorl.tasks.control import Order, Rescale, Savepoint
 from whorl.tasks.driver import Driver
-from whorl.tasks.register import Registration
+from whorl.tasks.register import ComponentEntry, Registration
 
 
 @dataclass(frozen=True)
@@ -132,14 +133,30 @@ def partitions_wanted(
         raise WorldError(what, hint=f"it has {', '.join(all_of_them)}", code="rescale")
     kept = tuple(id for id, entry in known.items() if entry.kept)
     chosen = tuple(id for id in components if id in known) if components else kept or tuple(known)
+    changed = {id: partitions for id in chosen if known[id].layout.lps != partitions}
     for id in chosen:
-        _check_divides(cluster, registration, id, partitions)
-    return {id: partitions for id in chosen if known[id].layout.lps != partitions}
+        topic = naming.changelog_topic(registration.pipeline, registration.uid, id)
+        positions = read_positions(cluster.clients, topic, range(known[id].layout.lps))
+        _check_divides(id, positions, partitions)
+        if id in changed:
+            _check_rest(cluster, id, known[id], positions)
+    return changed
 
 
-def _check_divides(cluster: Cluster, registration: Registration, id: str, partitions: int) -> None:
-    topic = naming.changelog_topic(registration.pipeline, registration.uid, id)
-    positions = read_positions(cluster.clients, topic, range(registration.components[id].layout.lps))
+def _check_rest(cluster: Cluster, id: str, entry: ComponentEntry, positions: Mapping[Place, int]) -> None:
+    """A program sends to logical partitions by their number: what is under way means nothing where there are others."""
+    programs = {naming.edge_topic("", operator, LOOP, operator): operator for operator in entry.kept}
+    back = {place: each for place in positions for end, each in programs.items() if place[0].endswith(end)}
+    ends = cluster.latest(back)
+    if under_way := next((place for place in back if positions[place] < ends[place]), None):
+        what = (
+            f"'{id}' cannot get another number of logical partitions now: messages of '{back[under_way]}' are under way"
+        )
+        hint = "let it come to rest first: stop what writes its sources, or stop it and use 'whorl run --until-quiet'"
+        raise WorldError(what, hint=hint, code="rescale")
+
+
+def _check_divides(id: str, positions: Mapping[Place, int], partitions: int) -> None:
     for name, count in Counter(name for name, _ in positions).items():
         if count % partitions:
             possible = ", ".join(str(n) for n in range(1, count + 1) if count % n == 0)

@@ -27,6 +27,7 @@ from whorl.spark.session import master_of
 from whorl.tasks.assignment import GENERATED, Assignment
 from whorl.tasks.control import Address, StatusReader, Stop, send_order
 from whorl.tasks.driver import Driver, Wanted
+from whorl.tasks.gone import gone_error
 from whorl.tasks.host import ComponentJob
 from whorl.tasks.layout import Layout
 from whorl.tasks.watch import Watch
@@ -159,10 +160,7 @@ class Job:
                 if not topic.startswith(GENERATED)
             }
             if gone := [topic for topic in read if topic not in now]:
-                hint = "it was deleted under the running job; make it again and start over with 'whorl run --fresh'"
-                back = [input.topic for input in component.feedback]
-                what = f"topic '{gone[0]}'{' of a loop' if gone[0] in back else ''}"
-                return self._fail(WorldError(f"{what} does not exist any more", hint=hint, code="topic-gone"))
+                return self._fail(gone_error(component, gone[0]))
             if component.host is Host.TASKS and (more := {t: now[t] for t, count in read.items() if now[t] > count}):
                 if unfit := not_to_be_spread(component, more, self.ground.lps[component.id]):
                     return self._fail(WorldError(unfit.message, hint=unfit.hint, code=unfit.code))
@@ -209,6 +207,12 @@ class Job:
             self.state = State.FAILED if self.error else State.ENDED
         elif self.state is State.STOPPING and time.monotonic() > self._stop_by:
             self._cancel()
+
+    def fail(self, error: WhorlError) -> None:
+        """With this, which came of asking the broker; or with a topic that is gone, where that is the reason."""
+        self._survey_at = 0.0
+        self._look_at_topics()
+        self._fail(error)
 
     def _fail(self, error: WhorlError) -> None:
         self.error = self.error or error

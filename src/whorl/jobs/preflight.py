@@ -21,6 +21,7 @@ from whorl.plan.plan import Component, Host, Plan
 from whorl.query.seat import batch_timeout
 from whorl.tasks.assignment import GENERATED
 from whorl.tasks.changelog import read_positions
+from whorl.tasks.gone import topic_gone
 from whorl.tasks.register import Registration
 from whorl.units import format_duration
 
@@ -50,6 +51,9 @@ def preflight(flight: Flight) -> list[Finding]:
     findings += refused(flight.plan, flight.registration, flight.accept_loss)
     if not findings:
         for component in flight.plan.on(Host.TASKS):
+            if gone := list(_gone(flight, component)):
+                findings += gone
+                continue
             findings += _offsets(flight, component)
             findings += _partitioner(flight, component)
             findings += _growth(flight, component)
@@ -116,6 +120,13 @@ def _growth(flight: Flight, component: Component) -> Iterator[Finding]:
     grown = {topic: now[topic] for topic, count in known.items() if now.get(topic, 0) > count}
     if unfit := not_to_be_spread(component, grown, flight.ground.lps[component.id]):
         yield unfit
+
+
+def _gone(flight: Flight, component: Component) -> Iterator[Finding]:
+    """Topics that it has positions in, and that would be made anew."""
+    missing = {topic.name for topic in flight.ground.missing}
+    for topic in missing and sorted(missing & {topic for topic, _ in _positions(flight, component)}):
+        yield topic_gone(component, topic)
 
 
 def _offsets(flight: Flight, component: Component) -> Iterator[Finding]:

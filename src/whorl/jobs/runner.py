@@ -34,9 +34,11 @@ from whorl.plan.planner import make_plan
 from whorl.query.ledger import Ledger, wanted_ledger
 from whorl.sinks.view import ViewReader
 from whorl.spark.session import SessionOptions, check_slots, close_session, open_session
+from whorl.tasks.assignment import is_generated
 from whorl.tasks.changelog import wanted_changelog
 from whorl.tasks.control import Rescale, Savepoint, news_end
 from whorl.tasks.driver import Wanted, refuse_second
+from whorl.tasks.generated import length
 from whorl.tasks.register import QueryEntry, Registration, read_registration
 
 _DEFAULT_LIMIT = 1048588
@@ -67,9 +69,8 @@ def run(loaded: Loaded, options: RunOptions, show: Show, wants_to_stop: Callable
 
     It works in stretches: an order that needs the pipeline at rest ends one, is carried out, and the next begins."""
     plan = plan_of(loaded)
-    if options.until_quiet and plan.queries:
-        hint = "use --until-caught-up"
-        raise UsageError(f"component '{plan.queries[0].id}' runs in a query, which is never quiet", hint=hint)
+    if options.until_quiet:
+        refuse_never_quiet(plan)
     cluster = Cluster(clients_of(plan.settings))
     with tempfile.TemporaryDirectory(prefix="whorl-") as folder, ThreadPoolExecutor(1) as aside:
         ground, known = _prepare(plan, cluster, options)
@@ -86,6 +87,16 @@ def run(loaded: Loaded, options: RunOptions, show: Show, wants_to_stop: Callable
             session = opening.result()
         with hold:
             return run.whole(session, hold, ground)
+
+
+def refuse_never_quiet(plan: Plan) -> None:
+    if plan.queries:
+        hint = "use --until-caught-up"
+        raise UsageError(f"component '{plan.queries[0].id}' runs in a query, which is never quiet", hint=hint)
+    for input in (input for component in plan.components for input in component.inputs):
+        if input.source is not None and is_generated(input) and length(input.source, 0) is None:
+            what = f"source '{input.id}' makes records without end, so the pipeline is never quiet"
+            raise UsageError(what, hint="bound it with 'limit', or run without --until-quiet")
 
 
 @dataclass

@@ -161,12 +161,12 @@ class Chain:
             self._emitted[id](emitted, None)
         self.flush()
 
-    def end_superstep(self, id: str, round: int) -> None:
+    def end_superstep(self, id: str) -> None:
         """Of the operator that goes by them, and all that follows."""
         if id in self.programs:
             self.run_programs()
         self.flush()
-        emitted = _attributed(id, lambda: self.keyed[id].end_superstep(round))
+        emitted = _attributed(id, self.keyed[id].end_superstep)
         self._emitted[id](emitted, None)
         self.flush()
 

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from whorl.operators.keyed import Context, Emitted, KeyedOperator, migrates, moment
-from whorl.operators.record import Headers, Metadata, Row, with_round
+from whorl.operators.record import Headers, Metadata, Row
 from whorl.state.binding import Binding
 from whorl.state.fitting import Versions
 from whorl.state.partition import LpState
@@ -138,12 +138,11 @@ class KeyedStep:
     def aggregates(self, values: dict[str, Any]) -> None:
         self._context._aggregates = values
 
-    def end_superstep(self, round: int) -> list[Emitted]:
-        """What it emits goes on from this round."""
+    def end_superstep(self) -> list[Emitted]:
+        """What it emits."""
         context = self._context
-        message = TimerMessage(None, context._lp.clocks.clock, with_round(None, round))
         context.input = ""
-        context.metadata, context._emitted = Metadata(message, None), []
+        context.metadata, context._emitted = Metadata(TimerMessage(None, context._lp.clocks.clock), None), []
         returned = self._on_superstep_end(context)
         if returned is not None:
             raise _not_emitted("on_superstep_end", returned)

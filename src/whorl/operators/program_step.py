@@ -71,12 +71,11 @@ class ProgramStep(KeyedStep):
         context = self._context
         emitted: list[Emitted] = []
         context._emitted = emitted
-        before = max(context.superstep - 1, 0)
         if records:
-            context.metadata = self._now(before)
+            context.metadata = self._now(0)
             self.operator.process_many(records, context)
         if messages:
-            context.metadata = self._now(max(round, before))
+            context.metadata = self._now(round)
             self.operator.receive(messages, context)
         return emitted
 

@@ -15,6 +15,9 @@ ROUND = "whorl-round"
 
 SPILLED = "whorl-spilled"
 """The header by which a task knows the last message that it has put into a topic of its own."""
+SUPERSTEP = "whorl-superstep"
+"""The header of what was sent in a loop that goes by supersteps: the number of the one in which it was."""
+_OF_LOOPS = (ROUND, SPILLED, SUPERSTEP)
 
 
 class Message(Protocol):
@@ -39,7 +42,7 @@ def round_of(message: Message) -> int:
 
 def with_round(headers: Headers | None, round: int) -> Headers | None:
     """What a record leaves with that is in this round of a loop; 0: it leaves the loop, or has not gone round yet."""
-    others = [pair for pair in headers or () if pair[0] not in (ROUND, SPILLED)]
+    others = [pair for pair in headers or () if pair[0] not in _OF_LOOPS]
     return [*others, (ROUND, b"%d" % round)] if round else others or None
 
 

@@ -85,6 +85,9 @@ class Inlet:
             self._consumer.pause([TopicPartition(*place)])
 
     def resume(self, place: Place) -> None:
+        """Nothing, where it is not paused: the client would fetch anew what it has already."""
+        if place not in self._paused:
+            return
         self._paused.discard(place)
         if not place[0].startswith(GENERATED):
             self._consumer.resume([TopicPartition(*place)])

@@ -1,8 +1,8 @@
 """As `whorl.tasks.inlet`, where some of what a task reads goes before the rest: each lane has a consumer of its own, so that nothing waits
 behind what another lane has fetched already.
 
-What goes round in a loop is the first lane: it is read before anything from outside, and waited for. Each source with a `max_rate` has a
-lane, which opens as far as its rate allows. The others share the last one.
+What goes round in a loop is the first lane: it is read before anything from outside, and waited for; where nothing goes round, it only
+waits. Each source with a `max_rate` has a lane, which opens as far as its rate allows. The others share the last one.
 """
 
 from __future__ import annotations
@@ -105,11 +105,12 @@ def inlet_of(
     rest = [input.id for input in inputs if input.id not in (*first, *rates)]
     if not first and not rates:
         return Inlet(clients, group, positions, generated)
-    groups = [ids for ids in (first, *([id] for id in rates), rest) if ids]
+    groups = [first, *([id] for id in rates), *([rest] if rest else [])]
     lane_of = {topic: number for number, ids in enumerate(groups) for id in ids for topic in assignment.topics[id]}
     lanes = []
     for number, ids in enumerate(groups):
         own = {place: at for place, at in positions.items() if lane_of[place[0]] == number}
-        rate = Rate(rates[ids[0]] / assignment.layout.tasks, clock) if ids[0] in rates else None
-        lanes.append(Lane(Inlet(clients, group, own, generated), rate))
+        rate = next((rates[id] for id in ids if id in rates), None)
+        bound = Rate(rate / assignment.layout.tasks, clock) if rate else None
+        lanes.append(Lane(Inlet(clients, group, own, generated), bound))
     return Lanes(lanes, lane_of)

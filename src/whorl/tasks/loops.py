@@ -85,41 +85,26 @@ class LoopRun(Run):
         return done
 
     def _one_by_one(self, place: Place, messages: list[Any]) -> None:
-        if not self._work.has_programs:
-            return super()._one_by_one(place, messages)
-        attempt = self._attempt(place[0])
-        timed, event_time = place[0] in self._work.event_times, bool(self._work.event_times)
-        for index, message in enumerate(messages):
-            if timed:
-                self._move_event_time(place, message)
-            self._figures.current = message
-            try:
-                attempt(message)
-            except StepFailed as failed:
-                if self._failed(place, messages[index:], failed):
-                    self._run_programs()
-                    self._move(place, message.offset())
-                    self._count(index)
-                    break
-            if event_time:
-                self._fire_overdue(place)
-        else:
-            self._run_programs()
-            self._move(place, messages[-1].offset() + 1)
-            self._count(len(messages))
+        super()._one_by_one(place, messages)
+        self._run_waiting_programs()
 
-    def _fire(self, state: LpState, kind: Kind, up_to: int) -> None:
-        super()._fire(state, kind, up_to)
+    def _run_waiting_programs(self) -> None:
+        """What waits for them is of the logical partition that was entered last: they run before another one is, and before a commit."""
         if self._work.has_programs:
             self._run_programs()
-            self._send()
 
     def _run_programs(self) -> None:
-        self._figures.many = True
+        before, self._figures.many = self._figures.many, True
         try:
             self._work.whole(lambda _: self._work.run_programs())(None)
         except StepFailed as failed:
             raise Undone(as_error(failed)) from None
+        self._figures.many = before
+
+    def _fire(self, state: LpState, kind: Kind, up_to: int) -> None:
+        super()._fire(state, kind, up_to)
+        self._run_waiting_programs()
+        self._send()
 
     def _note_round(self, messages: Iterable[Any]) -> None:
         figures, keys = self._figures, self._keys
@@ -208,10 +193,6 @@ class LoopRun(Run):
         self._run_waiting_programs()
         return len(messages)
 
-    def _run_waiting_programs(self) -> None:
-        if self._work.has_programs:
-            self._run_programs()
-
     # -- 5 commit ---------------------------------------------------------------------------------------------------------------------
 
     def _commit_if_due(self) -> None:
@@ -221,6 +202,7 @@ class LoopRun(Run):
 
     def commit(self) -> None:
         if self._transactions.open:
+            self._run_waiting_programs()
             self._send()
             self._spill(self._inbox.spilled())
         super().commit()

@@ -22,6 +22,7 @@ from whorl.state.timers import Kind
 from whorl.tasks.assignment import GENERATED, Assignment, generated_topic, is_generated
 from whorl.tasks.changelog import by_lp, encode_positions
 from whorl.tasks.failures import Failures, as_error
+from whorl.tasks.gone import gone_error
 from whorl.tasks.lanes import inlet_of
 from whorl.tasks.layout import Place
 from whorl.tasks.outlet import Outlet
@@ -248,8 +249,7 @@ class Run:
         if error.code() == KafkaError._PARTITION_EOF:
             return
         if error.code() in _TOPIC_GONE:
-            hint = "it was deleted under the running job; create it again or change the pipeline"
-            raise WorldError(f"topic '{place[0]}' does not exist any more", code="topic-gone", hint=hint)
+            raise gone_error(self._assignment.component, place[0])
         if error.code() in _OFFSET_GONE:
             hint = "retention overtook the job; 'whorl run' tells how many records are gone"
             offset = self._positions.get(place)
@@ -421,12 +421,14 @@ class Run:
 
     def _note_commit(self, started: float) -> None:
         figures = self._figures
+        if self._states is not None:
+            figures.timers = (
+                self._states.waiting_for_time
+            )  # before the positions: who sees those sees what they have set
         figures.committed = dict(self._positions)
         figures.written += self._work.taken()
         figures.commits += 1
         self._commit_took = self._clock() - started
         figures.commit_seconds += self._commit_took
-        if self._states is not None:
-            figures.timers = self._states.waiting_for_time
         self._moved.clear()
         self._commit_at, self._uncommitted = _NEVER, 0

@@ -64,6 +64,7 @@ class Figures:
     """It is the first of a bulk that is processed as one."""
 
     def snapshot(self) -> dict[str, Any]:
+        """Positions are set last and read first: all else is of the same commit or of a later one."""
         names = (
             "step",
             "trouble",

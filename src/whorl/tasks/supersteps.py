@@ -5,28 +5,31 @@ come for a superstep waits in memory until all markers of the one before are the
 starts over reads it again. When a superstep ends in which nobody has sent anything, all is at rest, until a record comes from outside or
 another lp begins.
 
+What waits from outside has a bound, so that a superstep, which is one transaction, has one.
+
 The law: a message is processed in the superstep behind the one in which it was sent, once; and what an lp knows of aggregates is what all lps
 have aggregated in the superstep before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
+from whorl.errors import OperatorFailed
 from whorl.operators.chain import StepFailed
 from whorl.operators.keyed import combined
 from whorl.operators.keyed_step import KeyedStep
-from whorl.operators.record import ROUND, Message, round_of, with_round
+from whorl.operators.record import SUPERSTEP, Message
 from whorl.sinks.kafka import Entry
-from whorl.state.codec import SUPERSTEP
+from whorl.state import codec
 from whorl.state.partition import LpState
 from whorl.state.table import Table
 from whorl.state.timers import Kind
-from whorl.tasks.failures import as_error
+from whorl.tasks.failures import Verdict, as_error
 from whorl.tasks.layout import Place
 from whorl.tasks.loops import LoopRun, Undone
 from whorl.tasks.outlet import Outlet
@@ -47,7 +50,7 @@ class Marker:
 
     def entry(self, topic: str, partition: int, superstep: int, lp: int) -> Entry:
         value = orjson.dumps({"lp": lp, "sent": self.sent, "aggregates": self.aggregates})
-        headers = [(ROUND, b"%d" % superstep), (MARKER, b"%d" % lp)]
+        headers = [(SUPERSTEP, b"%d" % superstep), (MARKER, b"%d" % lp)]
         return (topic, value, None, partition, None, None, 0, headers)
 
 
@@ -73,16 +76,16 @@ class Lp:
     """By partition: offsets of what waits, and the superstep that each is of."""
 
     def take(self, place: Place, message: Any) -> None:
-        superstep = round_of(message)
-        sender = next((int(value) for name, value in message.headers() if name == MARKER), None)
+        headers = dict(message.headers())
+        superstep = int(headers[SUPERSTEP])
         if superstep < self.done or (superstep == self.done and self.at_rest):
             return  # read once more after a new start
         self.waiting.setdefault(place, {})[message.offset()] = superstep
-        if sender is None:
+        if MARKER not in headers:
             self.messages.setdefault(superstep, []).append(message)
         else:
             told = orjson.loads(message.value())
-            self.markers.setdefault(superstep, {})[sender] = Marker(told["sent"], told["aggregates"])
+            self.markers.setdefault(superstep, {})[told["lp"]] = Marker(told["sent"], told["aggregates"])
 
     def forget(self) -> None:
         """What belongs to supersteps before the one that was ended last, or to that one where all is at rest."""
@@ -92,6 +95,10 @@ class Lp:
                 del by_superstep[superstep]
         for place, offsets in self.waiting.items():
             self.waiting[place] = {offset: superstep for offset, superstep in offsets.items() if superstep > over}
+
+    def waiting_of(self, place: Place) -> int:
+        """Records from outside that wait for the next superstep."""
+        return sum(len(messages) for each, messages in self.outside if each == place)
 
     def has_begun(self, lps: int) -> bool:
         """Whether it may go on to its next superstep: the last one has ended everywhere."""
@@ -118,9 +125,18 @@ class SuperstepRun(LoopRun):
         (id,) = (placed.node.id for placed in task.assignment.component.operators if placed.node.loop.supersteps)
         (self._topic,) = (input.topic for input in task.assignment.component.feedback)
         self._step: KeyedStep = work.keyed[id]
-        self._kept: dict[int, Table] = {state.number: state.table(id, SUPERSTEP) for state in states}
+        self._kept: dict[int, Table] = {state.number: state.table(id, codec.SUPERSTEP) for state in states}
         self._lps = {lp: Lp(lp, **(table.get(_KEY) or {})) for lp, table in self._kept.items()}
         self._read = dict(positions)
+
+    def _sorted(self, messages: list[Any]) -> tuple[dict[Place, list[Any]], dict[Place, int]]:
+        """Everybody waits for the markers of a superstep: no backlog is a reason to commit them later."""
+        sorted = super()._sorted(messages)
+        self._is_behind = False
+        return sorted
+
+    def _note_round(self, messages: Iterable[Any]) -> None:
+        super()._note_round(message for message in messages if MARKER not in dict(message.headers() or ()))
 
     # -- what comes -------------------------------------------------------------------------------------------------------------------
 
@@ -132,6 +148,8 @@ class SuperstepRun(LoopRun):
         self._read[place] = messages[-1].offset() + 1
         if place[0] != self._topic:
             lp.outside.append((place, messages))
+            if lp.waiting_of(place) >= self._settings.commit_records:
+                self._inlet.pause(place)
             return
         for message in messages:
             lp.take(place, message)
@@ -142,7 +160,7 @@ class SuperstepRun(LoopRun):
         self._read[place] = max(end, self._read[place])
         if place[0] == self._topic:
             self._settle(lp)
-        elif not any(each == place for each, _ in lp.outside):
+        elif not lp.waiting_of(place):
             super()._reached(place, end)
 
     def _settle(self, lp: Lp) -> None:
@@ -195,14 +213,14 @@ class SuperstepRun(LoopRun):
         self._step.begin_superstep(before + 1, aggregated)
         messages, outside = lp.messages.pop(before, []), lp.outside
         lp.outside = []
-        self._note_round(messages)
         self._try_all(self._topic, messages)
         for place, records in outside:
-            self._try_all(place[0], [InRound(record, before) for record in records])
+            self._try_all(place[0], records)
             self._move(place, self._read[place])
             self._count(len(records))
+            self._inlet.resume(place)
         self._uncommitted += len(messages)
-        self._end_superstep(before)
+        self._end_superstep()
         self._send_marked(lp, before + 1)
         lp.done, lp.at_rest, lp.aggregated, lp.woken = before + 1, False, {}, False
         self._keep(lp)
@@ -219,7 +237,7 @@ class SuperstepRun(LoopRun):
                     break
                 except StepFailed as failed:
                     self._step.aggregates = aggregates
-                    verdict = self._failures.judge(message, failed)
+                    verdict = self._judged(message, failed)
                     if verdict.letter is not None:
                         self._work.journal.append(verdict.letter)
                     if verdict.hold is None:
@@ -227,9 +245,15 @@ class SuperstepRun(LoopRun):
                     self._outlet.poll(verdict.hold)
         figures.current = None
 
-    def _end_superstep(self, before: int) -> None:
+    def _judged(self, message: Message, failed: StepFailed) -> Verdict:
         try:
-            self._work.whole(lambda _: self._work.end_superstep(self._step.id, before))(None)
+            return self._failures.judge(message, failed)
+        except OperatorFailed as error:  # a superstep is whole, or nothing of it
+            raise Undone(error) from None
+
+    def _end_superstep(self) -> None:
+        try:
+            self._work.whole(lambda _: self._work.end_superstep(self._step.id))(None)
         except StepFailed as failed:
             raise Undone(as_error(failed)) from None
 
@@ -245,31 +269,28 @@ class SuperstepRun(LoopRun):
         if back:
             lp = self._firing
             lp.woken = self._hurries = True
-            self._outlet.produce_inside((*entry[:7], with_round(entry[7], lp.done + 1)) for entry in back)
+            self._outlet.produce_inside(_sent_in(lp.done + 1, back))
 
     def _send_marked(self, lp: Lp, superstep: int) -> None:
         """What was sent, and behind it a marker to each lp."""
         entries = self._work.take()
         back = [entry for entry in entries if entry[0] == self._topic]
         self._outlet.produce(entry for entry in entries if entry[0] != self._topic)
-        merged = self._inbox.merged(back)
-        self._outlet.produce_inside(merged)
+        merged = self._merged(back)
+        self._outlet.produce_inside(_sent_in(superstep, merged))
         self._figures.sent += len(merged)
         marker = Marker(len(merged), self._step.aggregates)
         lps = range(self._assignment.layout.lps)
         self._outlet.produce_inside(marker.entry(self._topic, to, superstep, lp.number) for to in lps)
         self._hurries = True
 
+    def _merged(self, back: list[Entry]) -> list[Entry]:
+        try:
+            return self._inbox.merged(back)
+        except Exception as error:  # of a user's combiner
+            raise Undone(as_error(StepFailed(self._step.id, error))) from error
 
-class InRound:
-    """A record from outside, as one of the superstep in which it is processed."""
 
-    __slots__ = ("_message", "_round", "key", "offset", "partition", "timestamp", "topic", "value")
-
-    def __init__(self, message: Message, round: int) -> None:
-        self._message, self._round = message, round
-        self.topic, self.partition, self.offset = message.topic, message.partition, message.offset
-        self.key, self.value, self.timestamp = message.key, message.value, message.timestamp
-
-    def headers(self) -> Any:
-        return with_round(self._message.headers(), self._round)
+def _sent_in(superstep: int, entries: Iterable[Entry]) -> Iterator[Entry]:
+    header = (SUPERSTEP, b"%d" % superstep)
+    return ((*entry[:7], [*(entry[7] or ()), header]) for entry in entries)

@@ -102,7 +102,7 @@ class Task:
 
     def _run(self, run: Run, outlet: Outlet) -> None:
         try:
-            self._loop(run)
+            _loop(run)
         except Aborted as aborted:
             self._abort(outlet, aborted)
         except Oversized as oversized:
@@ -114,13 +114,6 @@ class Task:
             raise undone.error from None
         finally:
             run.close()
-
-    def _loop(self, run: Run) -> None:
-        try:
-            run.loop()
-        except PipelineError:
-            run.commit()  # what went before the record that failed is done
-            raise
 
     def _abort(self, outlet: Outlet, aborted: Aborted) -> None:
         """7. One that is followed by no commit, time after time, has a reason that going on does not cure."""
@@ -151,3 +144,11 @@ class Task:
         """What must be read before the first record is processed."""
         reading = self.figures.readings[what] = Reading(starts, self.clock, self.wall())
         return reading
+
+
+def _loop(run: Run) -> None:
+    try:
+        run.loop()
+    except PipelineError:
+        run.commit()  # what went before the record that failed is done
+        raise

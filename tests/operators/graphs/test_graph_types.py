@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -75,20 +76,57 @@ def test_components_grow_together_from_run_to_run(tasks: int, tmp_path: Path) ->
         assert table(harness) == components(EDGES[:until])
 
 
-def test_a_crash_changes_no_label(tmp_path: Path) -> None:
-    file = pipeline(tmp_path, "connected_components")
-    undisturbed = PipelineHarness(file, partitions=3, tasks=2)
-    undisturbed.send("edges", rows(EDGES))
+def after_crashes(file: Path, edges: list[tuple[int, int]]) -> Iterator[tuple[int, PipelineHarness]]:
+    """After none (0), and after one at each of some points."""
+
+    def fed() -> PipelineHarness:
+        harness = PipelineHarness(file, partitions=3, tasks=2)
+        harness.send("edges", rows(edges))
+        return harness
+
+    undisturbed = fed()
     undisturbed.run()
+    yield 0, undisturbed
     points = range(1, len(undisturbed.faults.points) + 1)
     for point in points[:: max(len(points) // CRASHES, 1)]:
-        harness = PipelineHarness(file, partitions=3, tasks=2)
-        harness.send("edges", rows(EDGES))
+        harness = fed()
         harness.crash_at(point)
         with suppress(Crash):
             harness.run()
         harness.run()
+        yield point, harness
+
+
+def test_a_crash_changes_no_label(tmp_path: Path) -> None:
+    for point, harness in after_crashes(pipeline(tmp_path, "connected_components"), EDGES):
         assert table(harness) == components(EDGES), f"after a crash at {point}"
+
+
+def test_a_crash_changes_no_rank(tmp_path: Path) -> None:
+    """What is passed on is added up, so a message that came twice, or not at all, would be seen."""
+    edges = [(1, 2), (2, 3), (3, 1), (4, 3), (2, 4)]
+    expected = nx.pagerank(nx.DiGraph(edges), tol=1e-12, max_iter=1000)
+    for point, harness in after_crashes(pipeline(tmp_path, "pagerank", tolerance=1e-3), edges):
+        found = {int(vertex): row["rank"] for vertex, row in table(harness).items()}
+        shares = {vertex: rank / sum(found.values()) for vertex, rank in found.items()}
+        assert shares == pytest.approx(expected, abs=5e-3), f"after a crash at {point}"
+
+
+def test_a_crash_changes_no_community(tmp_path: Path) -> None:
+    """Two cliques and a bridge: whatever order messages come in, each clique is one."""
+    cliques = [range(1, 9), range(11, 19)]
+    edges = [(a, b) for clique in cliques for a in clique for b in clique if a < b]
+    for point, harness in after_crashes(pipeline(tmp_path, "label_propagation"), [*edges, (8, 18)]):
+        found = table(harness)
+        labels = [{found[str(vertex)]["label"] for vertex in clique} for clique in cliques]
+        assert [len(each) for each in labels] == [1, 1] and labels[0] != labels[1], f"after a crash at {point}"
+
+
+def test_a_star_through_the_engine(tmp_path: Path) -> None:
+    harness = PipelineHarness(pipeline(tmp_path, "connected_components"), partitions=4, tasks=2)
+    harness.send("edges", rows([(leaf, 5_000) for leaf in range(5_000)]))
+    harness.run()
+    assert {row["component"] for row in table(harness).values()} == {0} and len(table(harness)) == 5_001
 
 
 def test_no_edge_is_a_dead_letter_and_an_empty_graph_is_none(tmp_path: Path) -> None:

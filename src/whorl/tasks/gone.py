@@ -1,0 +1,25 @@
+"""A topic that a pipeline reads and that is there no more: what is said of it, whoever finds it out."""
+
+from __future__ import annotations
+
+from whorl.errors import Finding, WorldError
+from whorl.plan.plan import Component
+
+
+def topic_gone(component: Component, topic: str) -> Finding:
+    """Of a topic that the component reads. What Whorl makes itself it would make again, but empty."""
+    inner = {
+        input.topic: "a loop" if input.feedback else "the pipeline itself"
+        for input in component.inputs
+        if input.source is None
+    }
+    if topic in inner:
+        hint = "what was in it is lost: start over with 'whorl run --fresh', or resume a savepoint with 'whorl resume'"
+        return Finding("topic-gone", f"topic '{topic}' of {inner[topic]} does not exist any more", hint)
+    hint = "it was deleted under the job; make it again and start over with 'whorl run --fresh'"
+    return Finding("topic-gone", f"topic '{topic}' does not exist any more", hint)
+
+
+def gone_error(component: Component, topic: str) -> WorldError:
+    found = topic_gone(component, topic)
+    return WorldError(found.message, hint=found.hint, code=found.code)
