@@ -37,6 +37,7 @@ def test_at_the_next_start_it_is_not_made_again_in_silence(tmp_path: Path, monke
     assert list(preflight._gone(SimpleNamespace(plan=plan, ground=Ground()), plan.components[0])) == []  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 @pytest.mark.spark
 def test_under_a_running_job_and_at_the_next_start(
@@ -44,6 +45,7 @@ def test_under_a_running_job_and_at_the_next_start(
 ) -> None:
     source, sink = topic(2), topic(1)
     file = walk_pipeline(tmp_path, source, sink)
+    file.write_text(file.read_text().replace("tasks: 2", "tasks: 2, stop_timeout: 2s"))
     start_walks(broker.address, source, {"endless": 10**9})
     running = whorl_run(file, "--until-quiet")
     eventually(lambda: len(rows_of(broker.address, sink)) > 5, 60, f"the first steps: {running.output}")
