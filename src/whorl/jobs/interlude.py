@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -21,6 +21,7 @@ from whorl.query.checkpoint import Checkpoint
 from whorl.savepoints.catalog import by_spark
 from whorl.savepoints.former import in_this_life
 from whorl.savepoints.life import Former, NewLife
+from whorl.savepoints.loss import Loss
 from whorl.savepoints.manifest import Manifest
 from whorl.savepoints.repartition import keeps_state, partitions_of
 from whorl.savepoints.save import Save
@@ -66,12 +67,12 @@ class Interlude:
             **self._queries_wanted(partitions, components),
         }
         scaled = {**scales(before, wanted, tasks), **self._query_scales(wanted)}
-        if tasks:
-            self.driver.note(tasks=tasks)
+        told = replace(before, tasks=tasks or before.tasks)
         if wanted:
-            former = in_this_life(self.session, self.cluster, self.driver.registration, self.settings.checkpoints)
+            former = in_this_life(self.session, self.cluster, told, self.settings.checkpoints)
             kept = self._new_life().begin(former, wanted)
             entries = sum(tally.entries for id, tally in kept.items() if id in wanted)
+        self.driver.note(tasks=told.tasks)
         return {"components": scaled, "entries": entries}
 
     def _queries_wanted(self, partitions: int, components: tuple[str, ...]) -> dict[str, int]:
@@ -92,6 +93,12 @@ class Interlude:
     def _checkpoint(self, id: str) -> Checkpoint:
         registration = self.driver.registration
         return Checkpoint.of(self.session, self.settings.checkpoints, registration.pipeline, registration.uid, id)
+
+    def leave_behind(self, losses: Collection[Loss]) -> None:
+        """The pipeline goes on without these, in a new life: whatever fails before that has begun leaves all as it was."""
+        self.driver.fence()
+        registration, checkpoints = self.driver.registration, self.settings.checkpoints
+        self._new_life().begin(in_this_life(self.session, self.cluster, registration, checkpoints, losses), {})
 
     def begin_anew(self, former: Former) -> None:
         """From now on the pipeline is what that says."""

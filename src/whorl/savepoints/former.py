@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pyspark.sql import SparkSession
 
 from whorl.errors import WorldError
@@ -12,6 +14,7 @@ from whorl.query.checkpoint import Checkpoint
 from whorl.query.ledger import Ledger
 from whorl.savepoints.frames import KeptState, SavedState
 from whorl.savepoints.life import Former, FormerComponent, FormerQuery
+from whorl.savepoints.loss import Loss, left_of, left_of_own
 from whorl.savepoints.manifest import Manifest, SavedComponent
 from whorl.savepoints.save import edge_path, query_path, state_path
 from whorl.spark.folder import Folder
@@ -70,13 +73,22 @@ def _bytes(value: bytearray | None) -> bytes | None:
     return None if value is None else bytes(value)
 
 
-def in_this_life(session: SparkSession, cluster: Cluster, registration: Registration, checkpoints: str) -> Former:
-    """As it is; nobody may work in it any more."""
+def in_this_life(
+    session: SparkSession,
+    cluster: Cluster,
+    registration: Registration,
+    checkpoints: str,
+    losses: Collection[Loss] = (),
+) -> Former:
+    """As it is, less what is left behind; nobody may work in it any more."""
     name, uid, clients = registration.pipeline, registration.uid, cluster.clients
+    gone = {loss.component for loss in losses if loss.is_whole}
 
     def component(id: str, entry: ComponentEntry) -> FormerComponent:
         topic, lps = naming.changelog_topic(name, uid, id), entry.layout.lps
-        return FormerComponent(entry, read_lps(clients, topic, range(lps)), KeptState(session, topic, lps))
+        lost = tuple(loss for loss in losses if loss.component == id)
+        own = left_of_own(lost, read_lps(clients, topic, range(lps)))
+        return FormerComponent(left_of(lost, entry), own, KeptState(session, topic, lps, lost))
 
     def query(id: str, entry: QueryEntry) -> FormerQuery:
         taken = Ledger(clients, naming.ledger_topic(name, uid, id), uid, id).take()
@@ -84,6 +96,6 @@ def in_this_life(session: SparkSession, cluster: Cluster, registration: Registra
 
     return Former(
         registration,
-        {id: component(id, entry) for id, entry in registration.components.items()},
-        {id: query(id, entry) for id, entry in registration.queries.items()},
+        {id: component(id, entry) for id, entry in registration.components.items() if id not in gone},
+        {id: query(id, entry) for id, entry in registration.queries.items() if id not in gone},
     )

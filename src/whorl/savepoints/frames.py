@@ -20,6 +20,7 @@ from whorl.errors import Unavailable, WorldError
 from whorl.kafka.clients import KafkaClients
 from whorl.kafka.partitioner import partition_of
 from whorl.kafka.reading import read_as_of_now, read_on
+from whorl.savepoints.loss import Loss, takes
 from whorl.savepoints.manifest import Tally
 from whorl.state.codec import user_key
 from whorl.state.partition import LP_KEY
@@ -89,10 +90,12 @@ class KeptState:
     session: SparkSession
     topic: str
     lps: int
+    lost: tuple[Loss, ...] = ()
+    """What is left behind of it."""
 
     def move(self, clients: KafkaClients, topic: str, now: int) -> Tally:
         """As that of `SavedState`."""
-        write = partial(_write_lps, clients, self.topic, topic, self.lps, now)
+        write = partial(_write_lps, clients, self.topic, topic, self.lps, now, self.lost)
         return _moved_all(_on_lps(self.session, self.lps, write), self.lps)
 
 
@@ -214,9 +217,10 @@ def _write_batches(
 
 
 def _write_lps(
-    clients: KafkaClients, source: str, topic: str, before: int, now: int, lps: Iterable[int]
+    clients: KafkaClients, source: str, topic: str, before: int, now: int, lost: tuple[Loss, ...], lps: Iterable[int]
 ) -> Iterator[Row]:
-    entries = ((lp, key, value) for lp in lps for key, value in _entries(clients, source, lp).items())
+    kept = ((lp, key, value) for lp in lps for key, value in _entries(clients, source, lp).items())
+    entries = (each for each in kept if not takes(lost, each[1])) if lost else kept
     count, unmovable = _write(clients, topic, before, now, entries)
     yield count.row(unmovable)
 

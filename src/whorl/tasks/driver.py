@@ -47,13 +47,18 @@ class Wanted:
     """Of what they keep, where it is not the first."""
     edges: tuple[str, ...] = ()
     """Topics that other components of the pipeline write."""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Of operators with state."""
+    states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The names of what they keep."""
 
     @property
     def entry(self) -> ComponentEntry:
         """As the register has it; the layout is what that says next."""
         topics = tuple(sorted({topic for topic, _ in self.places}))
         layout, kept = Layout(0, self.tasks, self.lps), (self.kept, self.versions)
-        return ComponentEntry(layout, (), topics, *kept, self.edges, self.group)
+        named = (self.types, self.states)
+        return ComponentEntry(layout, (), topics, *kept, self.edges, self.group, *named)
 
 
 def living_holder(clients: Clients, registration: Registration | None, heartbeat: float, end: int) -> Holder | None:

@@ -77,6 +77,10 @@ class ComponentEntry:
     edges: tuple[str, ...] = ()
     """Those of its topics that other components of the pipeline write."""
     group: str = ""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Of its operators with state."""
+    states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of these: the names of what they keep."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +91,12 @@ class QueryEntry:
     group: str = ""
     keyed: tuple[str, ...] = ()
     """Its operators with state by key."""
+    fingerprint: str = ""
+    """Of its definition."""
 
     @classmethod
-    def of(cls, plan: Plan, component: Component) -> QueryEntry:
-        return cls(plan.edges_into(component), component.group, component.keyed)
+    def of(cls, plan: Plan, component: Component, fingerprint: str) -> QueryEntry:
+        return cls(plan.edges_into(component), component.group, component.keyed, fingerprint)
 
 
 @dataclass(frozen=True)
@@ -145,12 +151,16 @@ def component_entry(fields: Mapping[str, Any]) -> ComponentEntry:
     still_open = tuple((number, tasks) for number, tasks in fields["open"])
     kept = {operator: tuple(key) for operator, key in fields.get("kept", {}).items()}
     layout, topics, edges = Layout(**fields["layout"]), tuple(fields["topics"]), tuple(fields.get("edges", ()))
-    versions = fields.get("versions", {})
-    return ComponentEntry(layout, still_open, topics, kept, versions, edges, fields.get("group", ""))
+    versions, types = fields.get("versions", {}), fields.get("types", {})
+    states = {operator: tuple(names) for operator, names in fields.get("states", {}).items()}
+    return ComponentEntry(
+        layout, still_open, topics, kept, versions, edges, fields.get("group", ""), types=types, states=states
+    )
 
 
 def query_entry(fields: Mapping[str, Any]) -> QueryEntry:
-    return QueryEntry(tuple(fields["edges"]), fields["group"], tuple(fields.get("keyed", ())))
+    keyed, fingerprint = tuple(fields.get("keyed", ())), fields.get("fingerprint", "")
+    return QueryEntry(tuple(fields["edges"]), fields["group"], keyed, fingerprint)
 
 
 def read_registration(clients: Clients, pipeline: str) -> Registration | None:

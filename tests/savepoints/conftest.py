@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from whorl.savepoints import life
+
+
+@pytest.fixture
+def no_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of queries, which are in folders that Spark opens."""
+    monkeypatch.setattr(life, "Folder", lambda *_: SimpleNamespace(delete=lambda: None))
