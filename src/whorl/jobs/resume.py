@@ -33,7 +33,9 @@ def resume_from(session: SparkSession, plan: Plan, folder: Folder, manifest: Man
     make_own_topics(manifest.pipeline, cluster, settings)
     registration = read_registration(cluster.clients, manifest.pipeline)
     refuse_second(cluster.clients, registration, settings, news_end(cluster, manifest.pipeline))
-    with Hold(cluster, manifest.pipeline, settings.heartbeat) as hold:
+    # All that is between components is written with the register: what there is of it must fit into one transaction.
+    longest = int(cluster.broker_config().get("transaction.max.timeout.ms", "60000")) / 1000
+    with Hold(cluster, manifest.pipeline, settings.heartbeat, longest) as hold:
         hold.driver.fence()
         former = in_savepoint(session, cluster, folder, manifest, cluster.replication(settings.replication))
         moves = _Moves(session, plan, survey(plan, cluster, None), folder, manifest)

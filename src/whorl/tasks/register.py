@@ -10,6 +10,7 @@ import platform
 import time
 import uuid
 from collections.abc import Callable, Container, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from whorl.tasks.layout import Layout
 Also = Callable[[Transactions], None]
 VERSION = 1
 _ATTEMPTS = 5
+LONGEST = 60.0
 _LONGEST_WRITE = 90.0
 """After a minute Kafka aborts the transaction of a driver that died, and takes a while to notice."""
 
@@ -194,10 +196,12 @@ def registration_of(clients: Clients, topics: Container[str], pipeline: str) -> 
 class Register:
     """The driver's pen. Opening it fences whoever had it before."""
 
-    def __init__(self, clients: Clients, pipeline: str) -> None:
+    def __init__(self, clients: Clients, pipeline: str, longest: float = LONGEST) -> None:
+        """`longest`: seconds that a transaction may take."""
         self._clients = clients
         self._pipeline = pipeline
-        self.transactions = Transactions(clients.transactional(naming.driver_id(pipeline)))
+        config = {"transaction.timeout.ms": round(longest * 1000)}
+        self.transactions = Transactions(clients.transactional(naming.driver_id(pipeline), **config))
         self.transactions.init()
 
     def read(self) -> Registration | None:
@@ -222,4 +226,8 @@ class Register:
             except Aborted as aborted:
                 reason = str(aborted)
                 self.transactions.abort()
+            except Exception:
+                with suppress(Exception):  # the reason is the one above
+                    self.transactions.abort()
+                raise
         raise Unavailable(f"the register cannot be written: {reason}", hint="the broker's log says why")
