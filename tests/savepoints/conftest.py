@@ -4,7 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from sessions import spark
 from whorl.savepoints import life
+
+__all__ = ["no_checkpoints", "spark"]
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from whorl.kafka.transactions import Transactions
 from whorl.plan import naming
 from whorl.query.checkpoint import Checkpoint
 from whorl.query.ledger import Ledger
-from whorl.savepoints.frames import KeptState, SavedState
+from whorl.savepoints.frames import KeptState, SavedState, records_tally
 from whorl.savepoints.life import Former, FormerComponent, FormerQuery
 from whorl.savepoints.loss import Loss, left_of, left_of_own
-from whorl.savepoints.manifest import Manifest, SavedComponent
+from whorl.savepoints.manifest import Manifest, SavedComponent, Tally
 from whorl.savepoints.save import edge_path, query_path, state_path
 from whorl.spark.folder import Folder
 from whorl.tasks.changelog import read_lps
@@ -27,6 +27,7 @@ def in_savepoint(
 ) -> Former:
     """Topics between components may hold more by now, of the life that the savepoint was taken from: they are read from their ends, behind
     which the saved records are written again."""
+    _verify(session, folder, manifest)
     _make_edges(cluster, manifest, replication)
     ends = cluster.latest((topic, p) for topic, edge in manifest.edges.items() for p in range(edge.partitions))
 
@@ -50,6 +51,20 @@ def in_savepoint(
         ends,
         append,
     )
+
+
+def _verify(session: SparkSession, folder: Folder, manifest: Manifest) -> None:
+    """Raises where files are not what they were; those of state are compared once they are read, before anything is changed too."""
+    hint = "nothing was changed; take another copy of the savepoint, or another savepoint"
+    for topic, edge in manifest.edges.items():
+        saved = Tally(edge.records, edge.checksum)
+        if edge.checksum and records_tally(session.read.parquet(edge_path(folder, topic))) != saved:
+            raise WorldError(f"the records of '{topic}' are not those that were saved", hint=hint, code="verify")
+    for id, query in manifest.queries.items():
+        size = Folder(session, query_path(folder, id), "savepoints").size()
+        if query.size and size != query.size:
+            what = f"the checkpoint of '{id}' has {size} bytes, and {query.size} were saved"
+            raise WorldError(what, hint=hint, code="verify")
 
 
 def _make_edges(cluster: Cluster, manifest: Manifest, replication: int) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.functions import count, lit, xxhash64
+from pyspark.sql.functions import sum as sum_of
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from whorl.errors import Unavailable, WorldError
@@ -63,6 +65,13 @@ def _numbers(session: SparkSession, count: int) -> DataFrame:
 def tally(state: DataFrame) -> Tally:
     """Of what a frame of state holds."""
     return _sum(state.mapInArrow(_tally, from_arrow_schema(_COUNTED)).collect())
+
+
+def records_tally(records: DataFrame) -> Tally:
+    """Of the records of a topic, with all that they are made of."""
+    each = xxhash64(*records.columns).cast("decimal(38,0)")
+    row: Any = records.agg(count(lit(1)).alias("records"), sum_of(each).alias("checksum")).first()
+    return Tally(row.records, str(row.checksum or 0))
 
 
 def changelog_tally(session: SparkSession, clients: KafkaClients, topic: str, lps: int) -> Tally:
