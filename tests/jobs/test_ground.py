@@ -9,8 +9,12 @@ from whorl.config.loader import load
 from whorl.flow.check import checked
 from whorl.jobs.begin import first_positions
 from whorl.jobs.ground import survey
+from whorl.jobs.preflight import Flight, _own_topics
+from whorl.plan import naming
 from whorl.plan.plan import Plan
 from whorl.plan.planner import make_plan
+from whorl.tasks.layout import Layout
+from whorl.tasks.register import ComponentEntry, QueryEntry, Registration
 
 Place = tuple[str, int]
 PIPELINE = """
@@ -66,3 +70,24 @@ def test_partitions_that_joined_are_read_from_their_first_record(tmp_path: Path)
     ground.partitions["orders"] = 2
     had = {("orders", 0): 77}
     assert first_positions(cluster, made.components[0], ground, False, had) == {("orders", 1): 0}  # type: ignore[arg-type]
+
+
+def test_a_changelog_or_a_ledger_that_is_gone_is_not_made_anew_in_silence(tmp_path: Path) -> None:
+    made = plan(tmp_path, "topic: orders")
+    entry = ComponentEntry(Layout(1, 1, 1), topics=("orders",))
+    before = Registration("orders", "u", None, {"a": entry, "gone": entry}, {"b": QueryEntry()})
+    changelog, ledger = naming.changelog_topic("orders", "u", "a"), naming.ledger_topic("orders", "u", "b")
+
+    def findings(*topics: str) -> list[str]:
+        cluster = Answers("orders", "done", *topics)
+        flight = Flight(made, survey(made, cluster, before), cluster, before, False)  # type: ignore[arg-type]
+        assert all("whorl resume" in each.hint and "--fresh" in each.hint for each in _own_topics(flight))
+        return [f"{each.code}: {each.message}" for each in _own_topics(flight)]
+
+    assert findings(changelog, ledger) == []
+    assert findings(ledger) == [
+        f"own-topic-gone: topic '{changelog}' is gone, which held state and positions of component 'a'"
+    ]
+    assert findings(changelog) == [
+        f"own-topic-gone: topic '{ledger}' is gone, which held the log of what it has written of component 'b'"
+    ]

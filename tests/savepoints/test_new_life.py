@@ -66,8 +66,8 @@ def test_a_manifest_reads_as_it_was_written() -> None:
         fingerprint="f",
         tasks=2,
         components={"op": SavedComponent(entry, own, Tally(3, "-17"))},
-        edges={"edge": SavedEdge(4, 12)},
-        queries={"sql": SavedQuery(QueryEntry(("edge",), "group"), (("w-0", "{}"),))},
+        edges={"edge": SavedEdge(4, 12, "-3")},
+        queries={"sql": SavedQuery(QueryEntry(("edge",), "group"), (("w-0", "{}"),), 99)},
         size=1234,
     )
     again = Manifest.decode(manifest.encode(), "here")

@@ -50,6 +50,37 @@ def test_layouts_stay_open_until_they_are_fenced():
     assert three.fenced().components["a"] == ComponentEntry(Layout(3, 1, 4), (), ("in",))
 
 
+def test_a_transaction_may_take_as_long_as_its_driver_was_told(broker, clock):
+    """With records between components, of which a savepoint may hold many."""
+    clients, registration = MemoryClients(broker), Registration.new("p")
+
+    def slowly(transactions):
+        transactions.produce("in", b"one of many", None, 0)
+        clock.wait(120)
+
+    def write(longest: float) -> None:
+        Driver(clients, "p", longest).adopt(registration, slowly)
+
+    write(900.0)
+    assert read_registration(clients, "p").uid == registration.uid
+    with pytest.raises((Fenced, Unavailable)):
+        write(60.0)
+
+
+def test_what_is_written_beside_the_register_is_not_there_where_it_failed(broker):
+    """Also when the driver writes again, as it does when it ends."""
+    driver = Driver(MemoryClients(broker), "p")
+
+    def fail(transactions):
+        transactions.produce("in", b"half", None, 0)
+        raise OSError("the rest cannot be read")
+
+    with pytest.raises(OSError, match="the rest"):
+        driver.adopt(Registration.new("p"), fail)
+    driver.release()
+    assert broker.records("in") == []
+
+
 def test_the_last_word_on_each_pipeline_counts(broker):
     clients = MemoryClients(broker)
     assert read_registration(clients, "p") is None

@@ -29,6 +29,5 @@ def saved(pipeline: str, done: Mapping[str, Any]) -> str:
     )
     return (
         f"savepoint '{done['name']}' of '{pipeline}': {contents}, {format_size(done['bytes'])}, in {done['seconds']:.1f} s\n"
-        f"  {done['folder']}\n"
-        f"resume from it: whorl resume {pipeline}/{done['name']}"
+        f"resume from it: whorl resume {done['folder']}"
     )

@@ -36,7 +36,7 @@ def plan(
     set_: Sets = None,
     config: Config = None,
 ) -> None:
-    """Show what a pipeline becomes: the graph, its components, their topics and Spark jobs."""
+    """Show what a pipeline becomes: the graph, its components, their topics and Spark jobs. With --changes: what becomes of its state."""
     if json + mermaid + settings + changes > 1:
         raise UsageError("--json, --mermaid, --settings and --changes exclude each other", hint="keep one of them")
     loaded = load(file, profile=profile, overrides=set_ or (), config=config)

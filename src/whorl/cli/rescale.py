@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -13,7 +14,12 @@ from whorl.cli.pipelines import pipeline_of
 from whorl.cli.table import count, table
 from whorl.errors import UsageError
 from whorl.jobs.ask import Pipeline
-from whorl.jobs.interlude import partitions_wanted, scales
+from whorl.jobs.interlude import Scaling
+from whorl.jobs.session import session_aside
+from whorl.query.checkpoint import Checkpoint
+from whorl.savepoints.catalog import Place
+from whorl.spark.folder import Folder
+from whorl.spark.local import LocalFolder
 from whorl.tasks.control import Rescale
 
 app = typer.Typer(add_completion=False)
@@ -65,9 +71,26 @@ def rescale(
 
 
 def _wanted(pipeline: Pipeline, order: Rescale) -> Mapping[str, Any]:
-    before = pipeline.registration
-    wanted = partitions_wanted(pipeline.cluster, before, order.partitions, order.components)
-    return scales(before, wanted, order.tasks)
+    with _checkpoints(pipeline, order) as checkpoint:
+        scaling = Scaling.of(
+            pipeline.cluster, pipeline.registration, checkpoint, order.tasks, order.partitions, order.components
+        )
+    return scaling.components
+
+
+@contextmanager
+def _checkpoints(pipeline: Pipeline, order: Rescale) -> Iterator[Callable[[str], Place]]:
+    """Of queries, by component. Spark is started only where its file systems are needed."""
+    root, registration = pipeline.settings.checkpoints, pipeline.registration
+
+    def path(id: str) -> str:
+        return Checkpoint.path_of(root, registration.pipeline, registration.uid, id)
+
+    if LocalFolder.has(root) or not (order.partitions and registration.queries):
+        yield lambda id: LocalFolder(path(id))
+        return
+    with session_aside(pipeline.settings, "rescale") as session:
+        yield lambda id: Folder(session, path(id), "checkpoints")
 
 
 def _layouts(scales: Mapping[str, Mapping[str, list[int]]]) -> str:

@@ -44,7 +44,7 @@ def resume(
     settings = (
         load(file, profile=profile, overrides=given, config=config).settings
         if file
-        else framework_settings(profile, config)
+        else framework_settings(profile, config, given)
     )
     with session_aside(settings, "resume") as session:
         folder, manifest = by_spark(session, settings.savepoints).find(savepoint)

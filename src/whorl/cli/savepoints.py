@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from whorl.cli.options import Config, Profile
+from whorl.cli.options import Config, Profile, Sets
 from whorl.cli.table import count, table
 from whorl.config.framework import framework_settings
 from whorl.config.settings import Settings
@@ -26,10 +26,11 @@ _COLUMNS = ("SAVEPOINT", "TAKEN", "COMPONENTS", "ENTRIES", "SIZE", "PIPELINE FIL
 def list_(
     pipeline: Annotated[str | None, typer.Argument(help="Only those of this pipeline.", show_default=False)] = None,
     profile: Profile = None,
+    set_: Sets = None,
     config: Config = None,
 ) -> None:
     """List savepoints, oldest first."""
-    settings = framework_settings(profile, config)
+    settings = framework_settings(profile, config, set_ or ())
     with _catalog(settings) as catalog:
         found = list(catalog.all(pipeline))
     rows = [
@@ -52,19 +53,20 @@ def list_(
 def delete(
     savepoint: Annotated[str, typer.Argument(help="PIPELINE/NAME, or its folder.", show_default=False)],
     profile: Profile = None,
+    set_: Sets = None,
     config: Config = None,
 ) -> None:
     """Delete a savepoint."""
-    settings = framework_settings(profile, config)
-    with _catalog(settings) as catalog:
+    settings = framework_settings(profile, config, set_ or ())
+    with _catalog(settings, savepoint) as catalog:
         gone = catalog.delete(savepoint)
     typer.echo(f"deleted savepoint '{gone.name}' of '{gone.pipeline}', {format_size(gone.size)}")
 
 
 @contextmanager
-def _catalog(settings: Settings) -> Iterator[Catalog[Any]]:
+def _catalog(settings: Settings, savepoint: str = "") -> Iterator[Catalog[Any]]:
     """Spark is started only where its file systems are needed."""
-    if LocalFolder.has(settings.savepoints):
+    if LocalFolder.has(settings.savepoints) and LocalFolder.has(savepoint):
         yield Catalog(settings.savepoints, LocalFolder)
         return
     with session_aside(settings, "savepoints") as session:

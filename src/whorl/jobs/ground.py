@@ -34,6 +34,11 @@ class Ground:
     def read_by(self, component: Component) -> dict[str, int]:
         return {topic: self.partitions[topic] for topics in self.topics[component.id].values() for topic in topics}
 
+    @property
+    def read(self) -> dict[str, set[str]]:
+        """By component: all topics that it reads."""
+        return {id: {topic for topics in inputs.values() for topic in topics} for id, inputs in self.topics.items()}
+
 
 def survey(plan: Plan, cluster: Cluster, registration: Registration | None) -> Ground:
     ground = Ground(partitions=cluster.partition_counts())

@@ -14,13 +14,14 @@ from whorl.errors import Superseded, Unavailable, WhorlError
 from whorl.kafka.topics import Cluster
 from whorl.tasks.control import Order, OrderReader, StatusWriter
 from whorl.tasks.driver import Driver
+from whorl.tasks.register import LONGEST
 
 _LOOK = 0.1
 
 
 class Hold:
-    def __init__(self, cluster: Cluster, pipeline: str, heartbeat: float) -> None:
-        self.driver = Driver(cluster.clients, pipeline)
+    def __init__(self, cluster: Cluster, pipeline: str, heartbeat: float, longest: float = LONGEST) -> None:
+        self.driver = Driver(cluster.clients, pipeline, longest)
         self._cluster, self._heartbeat = cluster, heartbeat
         self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._writer = StatusWriter(cluster.clients, pipeline)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -19,12 +19,15 @@ from whorl.kafka.topics import Cluster, Place
 from whorl.operators.record import LOOP
 from whorl.plan import naming
 from whorl.query.checkpoint import Checkpoint
+from whorl.savepoints.catalog import Place as FolderPlace
 from whorl.savepoints.catalog import by_spark
 from whorl.savepoints.former import in_this_life
 from whorl.savepoints.life import Former, NewLife
+from whorl.savepoints.loss import Loss
 from whorl.savepoints.manifest import Manifest
 from whorl.savepoints.repartition import keeps_state, partitions_of
 from whorl.savepoints.save import Save
+from whorl.spark.folder import Folder
 from whorl.tasks.changelog import read_positions
 from whorl.tasks.control import Order, Rescale, Savepoint
 from whorl.tasks.driver import Driver
@@ -62,37 +65,25 @@ class Interlude:
 
     def _rescale(self, tasks: int, partitions: int, components: tuple[str, ...]) -> dict[str, Any]:
         before, entries = self.driver.registration, 0
-        wanted = {
-            **partitions_wanted(self.cluster, before, partitions, components),
-            **self._queries_wanted(partitions, components),
-        }
-        scaled = {**scales(before, wanted, tasks), **self._query_scales(wanted)}
-        if tasks:
-            self.driver.note(tasks=tasks)
-        if wanted:
-            former = in_this_life(self.session, self.cluster, self.driver.registration, self.settings.checkpoints)
-            kept = self._new_life().begin(former, wanted)
-            entries = sum(tally.entries for id, tally in kept.items() if id in wanted)
-        return {"components": scaled, "entries": entries}
+        scaling = Scaling.of(self.cluster, before, self._checkpoint, tasks, partitions, components)
+        told = replace(before, tasks=tasks or before.tasks)
+        if scaling.partitions:
+            former = in_this_life(self.session, self.cluster, told, self.settings.checkpoints)
+            kept = self._new_life().begin(former, scaling.partitions)
+            entries = sum(tally.entries for id, tally in kept.items() if id in scaling.partitions)
+        self.driver.note(tasks=told.tasks)
+        return {"components": scaling.components, "entries": entries}
 
-    def _queries_wanted(self, partitions: int, components: tuple[str, ...]) -> dict[str, int]:
-        """Queries that keep state, and get another number of partitions for it."""
-        chosen = [id for id in self.driver.registration.queries if partitions and (not components or id in components)]
-        return {
-            id: partitions
-            for id in chosen
-            if keeps_state(self._checkpoint(id)) and partitions_of(self._checkpoint(id)) != partitions
-        }
-
-    def _query_scales(self, wanted: Mapping[str, int]) -> dict[str, dict[str, list[int]]]:
-        queries = [id for id in wanted if id in self.driver.registration.queries]
-        return {
-            id: {"tasks": [0, 0], "partitions": [partitions_of(self._checkpoint(id)), wanted[id]]} for id in queries
-        }
-
-    def _checkpoint(self, id: str) -> Checkpoint:
+    def _checkpoint(self, id: str) -> Folder:
         registration = self.driver.registration
-        return Checkpoint.of(self.session, self.settings.checkpoints, registration.pipeline, registration.uid, id)
+        path = Checkpoint.path_of(self.settings.checkpoints, registration.pipeline, registration.uid, id)
+        return Folder(self.session, path, "checkpoints")
+
+    def leave_behind(self, losses: Collection[Loss]) -> None:
+        """The pipeline goes on without these, in a new life: whatever fails before that has begun leaves all as it was."""
+        self.driver.fence()
+        registration, checkpoints = self.driver.registration, self.settings.checkpoints
+        self._new_life().begin(in_this_life(self.session, self.cluster, registration, checkpoints, losses), {})
 
     def begin_anew(self, former: Former) -> None:
         """From now on the pipeline is what that says."""
@@ -108,6 +99,44 @@ def told(manifest: Manifest) -> dict[str, Any]:
     records = sum(edge.records for edge in manifest.edges.values())
     components = len(manifest.components) + len(manifest.queries)
     return {"components": components, "entries": manifest.entries, "records": records, "bytes": manifest.size}
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What a rescale is to do, looked at beforehand; making it raises what is against it."""
+
+    partitions: Mapping[str, int]
+    """Of components that get another number: logical partitions, or those of a query's state."""
+    components: Mapping[str, Mapping[str, list[int]]]
+    """Of each component the numbers of tasks and of partitions, as they were and as they will be."""
+
+    @classmethod
+    def of(
+        cls,
+        cluster: Cluster,
+        before: Registration,
+        checkpoint: Callable[[str], FolderPlace],
+        tasks: int,
+        partitions: int,
+        components: tuple[str, ...],
+    ) -> Scaling:
+        """`checkpoint`: the folder of a query's."""
+        wanted = partitions_wanted(cluster, before, partitions, components)
+        queries = _queries_wanted(before, checkpoint, partitions, components)
+        if partitions and not components and not queries and not any(each.kept for each in before.components.values()):
+            hint = "name one with --component, if another number of logical partitions is wanted without state"
+            raise WorldError(f"no component of '{before.pipeline}' keeps state", hint=hint, code="rescale")
+        shown = {id: {"tasks": [0, 0], "partitions": [had, partitions]} for id, had in queries.items()}
+        changed = {id: partitions for id, had in queries.items() if had != partitions}
+        return cls({**wanted, **changed}, {**scales(before, wanted, tasks), **shown})
+
+
+def _queries_wanted(
+    registration: Registration, checkpoint: Callable[[str], FolderPlace], partitions: int, components: tuple[str, ...]
+) -> dict[str, int]:
+    """Those that keep state and are meant, and the partitions that it has."""
+    chosen = [id for id in registration.queries if partitions and (not components or id in components)]
+    return {id: partitions_of(checkpoint(id)) for id in chosen if keeps_state(checkpoint(id))}
 
 
 def scales(before: Registration, partitions: Mapping[str, int], tasks: int) -> dict[str, dict[str, list[int]]]:
@@ -132,7 +161,7 @@ def partitions_wanted(
         what = f"pipeline '{registration.pipeline}' has no component '{unknown}'"
         raise WorldError(what, hint=f"it has {', '.join(all_of_them)}", code="rescale")
     kept = tuple(id for id, entry in known.items() if entry.kept)
-    chosen = tuple(id for id in components if id in known) if components else kept or tuple(known)
+    chosen = tuple(id for id in components if id in known) if components else kept
     changed = {id: partitions for id in chosen if known[id].layout.lps != partitions}
     for id in chosen:
         topic = naming.changelog_topic(registration.pipeline, registration.uid, id)

@@ -46,9 +46,9 @@ class Flight:
 
 def preflight(flight: Flight) -> list[Finding]:
     findings = list(flight.ground.findings)
-    for check in (_version, _transaction_timeout, _manifest):
+    for check in (_version, _transaction_timeout, _own_topics):
         findings += check(flight)
-    findings += refused(flight.plan, flight.registration, flight.accept_loss)
+    findings += refused(flight.plan, flight.registration, flight.accept_loss, flight.ground.read)
     if not findings:
         for component in flight.plan.on(Host.TASKS):
             if gone := list(_gone(flight, component)):
@@ -82,36 +82,20 @@ def _transaction_timeout(flight: Flight) -> Iterator[Finding]:
         yield Finding("transaction-timeout", message, raised)
 
 
-def _manifest(flight: Flight) -> Iterator[Finding]:
-    """Positions belong to components by name: one that vanished or reads something else would start over in silence."""
+def _own_topics(flight: Flight) -> Iterator[Finding]:
+    """What holds a component's state and positions, or a query's writes: made anew it would be empty, and all would be read once more."""
     if flight.registration is None:
         return
-    name, planned = flight.plan.pipeline, {component.id: component for component in flight.plan.on(Host.TASKS)}
-    hint = "give the pipeline another 'name', or start over with 'whorl run --fresh'"
-    for id, entry in flight.registration.components.items():
-        if id not in planned:
-            what = f"pipeline '{name}' has positions of component '{id}', which this file does not have"
-            in_query = any(component.id == id for component in flight.plan.queries)
-            yield _moved(name, id, "tasks", "a query") if in_query else Finding("manifest", what, hint)
-            continue
-        now = set(flight.ground.read_by(planned[id]))
-        if gone := set(entry.topics) - now:
-            topics = ", ".join(f"'{topic}'" for topic in sorted(gone))
-            yield Finding("manifest", f"component '{id}' of '{name}' read {topics} before and does not now", hint)
-    ledgers = {naming.ledger_topic(name, flight.registration.uid, each.id): each for each in flight.plan.components}
-    for topic in naming.ledgers(name, flight.registration.uid, flight.ground.partitions):
-        component = ledgers.get(topic)
-        if component is None:
-            what = f"pipeline '{name}' has the ledger '{topic}' of a query that this file does not have"
-            yield Finding("manifest", what, hint)
-        elif not component.is_query:
-            yield _moved(name, component.id, "a query", "tasks")
-
-
-def _moved(pipeline: str, id: str, before: str, now: str) -> Finding:
-    """A savepoint takes along what a run does not."""
-    hint = f"take a savepoint, and resume it with this file: 'whorl savepoint {pipeline}', 'whorl resume'"
-    return Finding("manifest", f"component '{id}' has run in {before}, and is in {now} now", hint)
+    name, uid = flight.plan.pipeline, flight.registration.uid
+    changelogs = {id: naming.changelog_topic(name, uid, id) for id in flight.registration.components}
+    ledgers = {id: naming.ledger_topic(name, uid, id) for id in flight.registration.queries}
+    planned = {component.id for component in flight.plan.components}
+    for holds, topics in (("state and positions", changelogs), ("the log of what it has written", ledgers)):
+        for id, topic in topics.items():
+            if id in planned and topic not in flight.ground.partitions:
+                message = f"topic '{topic}' is gone, which held {holds} of component '{id}'"
+                hint = "resume a savepoint with 'whorl resume', or start over with 'whorl run --fresh'"
+                yield Finding("own-topic-gone", message, hint)
 
 
 def _growth(flight: Flight, component: Component) -> Iterator[Finding]:
@@ -176,9 +160,8 @@ def _positions(flight: Flight, component: Component) -> dict[Place, int]:
     if registration is None or component.id not in registration.components:
         return {}
     topic = naming.changelog_topic(flight.plan.pipeline, registration.uid, component.id)
-    if topic not in flight.ground.partitions:
-        return {}
-    return read_positions(flight.clients, topic, range(registration.components[component.id].layout.lps))
+    positions = read_positions(flight.clients, topic, range(registration.components[component.id].layout.lps))
+    return {place: at for place, at in positions.items() if place[0] in flight.ground.read[component.id]}
 
 
 def _partitioner(flight: Flight, component: Component) -> Iterator[Finding]:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from whorl.errors import WorldError
 from whorl.jobs.address import clients_of
 from whorl.jobs.ground import Ground, make_own_topics, survey
 from whorl.jobs.hold import Hold
@@ -34,7 +33,9 @@ def resume_from(session: SparkSession, plan: Plan, folder: Folder, manifest: Man
     make_own_topics(manifest.pipeline, cluster, settings)
     registration = read_registration(cluster.clients, manifest.pipeline)
     refuse_second(cluster.clients, registration, settings, news_end(cluster, manifest.pipeline))
-    with Hold(cluster, manifest.pipeline, settings.heartbeat) as hold:
+    # All that is between components is written with the register: what there is of it must fit into one transaction.
+    longest = int(cluster.broker_config().get("transaction.max.timeout.ms", "60000")) / 1000
+    with Hold(cluster, manifest.pipeline, settings.heartbeat, longest) as hold:
         hold.driver.fence()
         former = in_savepoint(session, cluster, folder, manifest, cluster.replication(settings.replication))
         moves = _Moves(session, plan, survey(plan, cluster, None), folder, manifest)
@@ -42,8 +43,10 @@ def resume_from(session: SparkSession, plan: Plan, folder: Folder, manifest: Man
 
 
 def on_former_hosts(plan: Plan, saved: Registration) -> Plan:
-    """What it would be if no component had moved from tasks to a query: so it can be compared with what was saved."""
-    components = (replace(each, host=Host.TASKS) if each.id in saved.components else each for each in plan.components)
+    """What it would be if no component had moved to the other host: so it can be compared with what was saved."""
+    tasks, queries = dict.fromkeys(saved.components, Host.TASKS), dict.fromkeys(saved.queries, Host.QUERY)
+    hosts = {**tasks, **queries}
+    components = (replace(each, host=hosts.get(each.id, each.host)) for each in plan.components)
     return replace(plan, components=tuple(components))
 
 
@@ -55,7 +58,6 @@ class _Moves:
         self._folder, self._manifest = folder, manifest
 
     def rehosted(self, former: Former) -> Former:
-        self._refuse_gone()
         self._refuse_under_way()
         components, queries = dict(former.components), dict(former.queries)
         for component in self._plan.on(Host.QUERY):
@@ -65,13 +67,6 @@ class _Moves:
             if queries.pop(component.id, None) is not None:
                 components[component.id] = self._to_tasks(component)
         return replace(former, components=components, queries=queries)
-
-    def _refuse_gone(self) -> None:
-        planned = {component.id for component in self._plan.components}
-        for id in (*self._manifest.components, *self._manifest.queries):
-            if id not in planned:
-                what = f"the savepoint has component '{id}', which '{self._plan.pipeline}' does not have any more"
-                raise WorldError(what, hint="give a file that has it with --file", code="savepoint")
 
     def _refuse_under_way(self) -> None:
         """Between tasks records have another form than where a query is at one of the ends."""
@@ -92,7 +87,7 @@ class _Moves:
         starts = starts_of(id, self._ground.topics[id], saved.positions)
         manifest = first_manifest(plan.pipeline, "", component, plan.settings, starts)
         state = self._session.read.parquet(state_path(self._folder, id))
-        return BegunQuery(QueryEntry.of(plan, component), manifest, state)
+        return BegunQuery(QueryEntry.of(plan, component, manifest.fingerprint), manifest, state)
 
     def _to_tasks(self, component: Component) -> FormerComponent:
         id, plan, ground = component.id, self._plan, self._ground
@@ -100,7 +95,15 @@ class _Moves:
         if twice := [topic for topic in read if read.count(topic) > 1]:
             raise unmoved(id, f"several of its inputs read '{twice[0]}', in a query each up to a place of its own")
         layout = Layout(0, plan.settings.tasks or 1, ground.lps[id])
-        kept = (component.kept, component.versions)
-        entry = ComponentEntry(layout, (), tuple(sorted(read)), *kept, plan.edges_into(component), component.group)
+        entry = ComponentEntry(
+            layout,
+            topics=tuple(sorted(read)),
+            kept=component.kept,
+            versions=component.versions,
+            edges=plan.edges_into(component),
+            group=component.group,
+            types=component.types,
+            states=component.states,
+        )
         saved = Checkpoint(self._session, query_path(self._folder, id))
         return kept_by_query(self._session, id, saved, entry)

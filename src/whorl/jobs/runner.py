@@ -19,6 +19,7 @@ from whorl.errors import PreflightFailed, Superseded, UsageError, WhorlError, Wo
 from whorl.flow.check import checked
 from whorl.jobs.address import clients_of
 from whorl.jobs.begin import first_positions
+from whorl.jobs.changes import accepted
 from whorl.jobs.ends import CatchUp, Quiet
 from whorl.jobs.ground import Ground, make_own_topics, survey
 from whorl.jobs.hold import Hold
@@ -32,6 +33,7 @@ from whorl.plan import naming
 from whorl.plan.plan import Host, Output, OutputKind, Plan
 from whorl.plan.planner import make_plan
 from whorl.query.ledger import Ledger, wanted_ledger
+from whorl.query.pins import fingerprint
 from whorl.sinks.view import ViewReader
 from whorl.spark.session import SessionOptions, check_slots, close_session, open_session
 from whorl.tasks.assignment import is_generated
@@ -112,6 +114,7 @@ class _Run:
     def whole(self, session: SparkSession, hold: Hold, ground: Ground) -> Job:
         earlier: tuple[Job, ...] = ()
         try:
+            ground = self._without_losses(session, hold, ground)
             while True:
                 job, order = self._stretch(session, hold, ground, earlier)
                 if order is None:
@@ -120,11 +123,24 @@ class _Run:
                 if isinstance(order, Savepoint) and order.stop:
                     return job
                 earlier = (*earlier, job)
-                ground = survey(self.plan, self.cluster, hold.driver.registration)
-                _make_topics(self.plan, ground, self.cluster, hold.driver.registration)
+                ground = self._ground_of(hold.driver.registration)
                 session = self._large_enough(session, ground, hold)
         finally:
             close_session(session)
+
+    def _without_losses(self, session: SparkSession, hold: Hold, ground: Ground) -> Ground:
+        """What was accepted as lost is gone before anything runs: nobody finds it again, and no timer of it goes off."""
+        losses = accepted(self.plan, hold.driver.registration, self.options.accept_loss, ground.read)
+        if not losses:
+            return ground
+        Interlude(session, self.cluster, hold.driver, self.plan.settings).leave_behind(losses)
+        return self._ground_of(hold.driver.registration)
+
+    def _ground_of(self, registration: Registration) -> Ground:
+        """With all topics that it needs, of a life that has begun."""
+        ground = survey(self.plan, self.cluster, registration)
+        _make_topics(self.plan, ground, self.cluster, registration)
+        return ground
 
     def session_options(self, ground: Ground, rescaled: int) -> SessionOptions:
         wanted = self._wanted(ground, rescaled)
@@ -223,13 +239,17 @@ class _Run:
                 kept=component.kept,
                 versions=component.versions,
                 edges=self.plan.edges_into(component),
+                types=component.types,
+                states=component.states,
             )
         return wanted
 
 
 def _known(loaded: Loaded, plan: Plan) -> dict[str, Any]:
     """What the register is to know of it besides layouts."""
-    queries = {component.id: QueryEntry.of(plan, component) for component in plan.on(Host.QUERY)}
+    queries = {
+        component.id: QueryEntry.of(plan, component, fingerprint(component)) for component in plan.on(Host.QUERY)
+    }
     file = Path(loaded.spec.file).resolve()
     return {"queries": queries, "file": str(file), "fingerprint": hashlib.sha256(file.read_bytes()).hexdigest()}
 

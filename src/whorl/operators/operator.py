@@ -165,6 +165,10 @@ class OperatorType(ABC):
         record's own key. None: it keeps none."""
         return None
 
+    def states(self, schema: Schema | None) -> tuple[str, ...]:
+        """The names of what it keeps, given the columns that enter it, as tables have them."""
+        return ()
+
     def expressions(self) -> Iterable[tuple[tuple[str | int, ...], str]]:
         """(path inside the options, SQL) of every expression, for check."""
         return ()

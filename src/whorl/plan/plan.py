@@ -206,6 +206,22 @@ class Component:
         those = ((placed.node.id, placed.node.what) for placed in self.operators if placed.node.id in self.kept)
         return {id: what.version for id, what in those if isinstance(what, OperatorType) and what.version != 1}
 
+    @property
+    def types(self) -> dict[str, str]:
+        """Of its operators with state."""
+        those = ((placed.node.id, placed.node.what) for placed in self.operators if placed.node.id in self.kept)
+        return {id: what.type for id, what in those if isinstance(what, OperatorType)}
+
+    @property
+    def states(self) -> dict[str, tuple[str, ...]]:
+        """Of its operators with state: the names of what they keep."""
+        those = [placed for placed in self.operators if placed.node.id in self.kept]
+        return {
+            placed.node.id: placed.node.what.states(placed.enters)
+            for placed in those
+            if isinstance(placed.node.what, OperatorType)
+        }
+
     def migrates(self, operator: str) -> bool:
         """Whether it can read what earlier versions of it have kept."""
         those = [placed.node.what for placed in self.operators if placed.node.id == operator]

@@ -78,7 +78,11 @@ class Checkpoint:
     @classmethod
     def of(cls, session: SparkSession, root: str, pipeline: str, uid: str, component: str) -> Checkpoint:
         """That of a component, where checkpoints are kept."""
-        return cls(session, f"{cls.root(root, pipeline, uid)}/{naming.slug(component)}")
+        return cls(session, cls.path_of(root, pipeline, uid, component))
+
+    @classmethod
+    def path_of(cls, root: str, pipeline: str, uid: str, component: str) -> str:
+        return f"{cls.root(root, pipeline, uid)}/{naming.slug(component)}"
 
     @staticmethod
     def root(checkpoints: str, pipeline: str, uid: str) -> str:

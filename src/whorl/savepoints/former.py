@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pyspark.sql import SparkSession
 
 from whorl.errors import WorldError
@@ -10,9 +12,10 @@ from whorl.kafka.transactions import Transactions
 from whorl.plan import naming
 from whorl.query.checkpoint import Checkpoint
 from whorl.query.ledger import Ledger
-from whorl.savepoints.frames import KeptState, SavedState
+from whorl.savepoints.frames import KeptState, SavedState, records_tally
 from whorl.savepoints.life import Former, FormerComponent, FormerQuery
-from whorl.savepoints.manifest import Manifest, SavedComponent
+from whorl.savepoints.loss import Loss, left_of, left_of_own
+from whorl.savepoints.manifest import Manifest, SavedComponent, Tally
 from whorl.savepoints.save import edge_path, query_path, state_path
 from whorl.spark.folder import Folder
 from whorl.tasks.changelog import read_lps
@@ -24,6 +27,7 @@ def in_savepoint(
 ) -> Former:
     """Topics between components may hold more by now, of the life that the savepoint was taken from: they are read from their ends, behind
     which the saved records are written again."""
+    _verify(session, folder, manifest)
     _make_edges(cluster, manifest, replication)
     ends = cluster.latest((topic, p) for topic, edge in manifest.edges.items() for p in range(edge.partitions))
 
@@ -49,6 +53,20 @@ def in_savepoint(
     )
 
 
+def _verify(session: SparkSession, folder: Folder, manifest: Manifest) -> None:
+    """Raises where files are not what they were; those of state are compared once they are read, before anything is changed too."""
+    hint = "nothing was changed; take another copy of the savepoint, or another savepoint"
+    for topic, edge in manifest.edges.items():
+        saved = Tally(edge.records, edge.checksum)
+        if edge.checksum and records_tally(session.read.parquet(edge_path(folder, topic))) != saved:
+            raise WorldError(f"the records of '{topic}' are not those that were saved", hint=hint, code="verify")
+    for id, query in manifest.queries.items():
+        size = Folder(session, query_path(folder, id), "savepoints").size()
+        if query.size and size != query.size:
+            what = f"the checkpoint of '{id}' has {size} bytes, and {query.size} were saved"
+            raise WorldError(what, hint=hint, code="verify")
+
+
 def _make_edges(cluster: Cluster, manifest: Manifest, replication: int) -> None:
     counts = cluster.partition_counts()
     for topic, edge in manifest.edges.items():
@@ -70,13 +88,22 @@ def _bytes(value: bytearray | None) -> bytes | None:
     return None if value is None else bytes(value)
 
 
-def in_this_life(session: SparkSession, cluster: Cluster, registration: Registration, checkpoints: str) -> Former:
-    """As it is; nobody may work in it any more."""
+def in_this_life(
+    session: SparkSession,
+    cluster: Cluster,
+    registration: Registration,
+    checkpoints: str,
+    losses: Collection[Loss] = (),
+) -> Former:
+    """As it is, less what is left behind; nobody may work in it any more."""
     name, uid, clients = registration.pipeline, registration.uid, cluster.clients
+    gone = {loss.component for loss in losses if loss.is_whole}
 
     def component(id: str, entry: ComponentEntry) -> FormerComponent:
         topic, lps = naming.changelog_topic(name, uid, id), entry.layout.lps
-        return FormerComponent(entry, read_lps(clients, topic, range(lps)), KeptState(session, topic, lps))
+        lost = tuple(loss for loss in losses if loss.component == id)
+        own = left_of_own(lost, read_lps(clients, topic, range(lps)))
+        return FormerComponent(left_of(lost, entry), own, KeptState(session, topic, lps, lost))
 
     def query(id: str, entry: QueryEntry) -> FormerQuery:
         taken = Ledger(clients, naming.ledger_topic(name, uid, id), uid, id).take()
@@ -84,6 +111,6 @@ def in_this_life(session: SparkSession, cluster: Cluster, registration: Registra
 
     return Former(
         registration,
-        {id: component(id, entry) for id, entry in registration.components.items()},
-        {id: query(id, entry) for id, entry in registration.queries.items()},
+        {id: component(id, entry) for id, entry in registration.components.items() if id not in gone},
+        {id: query(id, entry) for id, entry in registration.queries.items() if id not in gone},
     )

@@ -14,12 +14,15 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.functions import count, lit, xxhash64
+from pyspark.sql.functions import sum as sum_of
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from whorl.errors import Unavailable, WorldError
 from whorl.kafka.clients import KafkaClients
 from whorl.kafka.partitioner import partition_of
 from whorl.kafka.reading import read_as_of_now, read_on
+from whorl.savepoints.loss import Loss, takes
 from whorl.savepoints.manifest import Tally
 from whorl.state.codec import user_key
 from whorl.state.partition import LP_KEY
@@ -64,6 +67,13 @@ def tally(state: DataFrame) -> Tally:
     return _sum(state.mapInArrow(_tally, from_arrow_schema(_COUNTED)).collect())
 
 
+def records_tally(records: DataFrame) -> Tally:
+    """Of the records of a topic, with all that they are made of."""
+    each = xxhash64(*records.columns).cast("decimal(38,0)")
+    row: Any = records.agg(count(lit(1)).alias("records"), sum_of(each).alias("checksum")).first()
+    return Tally(row.records, str(row.checksum or 0))
+
+
 def changelog_tally(session: SparkSession, clients: KafkaClients, topic: str, lps: int) -> Tally:
     """Of what a changelog holds. Without DataFrames: what they cost at first is more than all of this."""
     return _sum(_on_lps(session, lps, partial(_tally_lps, clients, topic)))
@@ -89,10 +99,12 @@ class KeptState:
     session: SparkSession
     topic: str
     lps: int
+    lost: tuple[Loss, ...] = ()
+    """What is left behind of it."""
 
     def move(self, clients: KafkaClients, topic: str, now: int) -> Tally:
         """As that of `SavedState`."""
-        write = partial(_write_lps, clients, self.topic, topic, self.lps, now)
+        write = partial(_write_lps, clients, self.topic, topic, self.lps, now, self.lost)
         return _moved_all(_on_lps(self.session, self.lps, write), self.lps)
 
 
@@ -214,9 +226,10 @@ def _write_batches(
 
 
 def _write_lps(
-    clients: KafkaClients, source: str, topic: str, before: int, now: int, lps: Iterable[int]
+    clients: KafkaClients, source: str, topic: str, before: int, now: int, lost: tuple[Loss, ...], lps: Iterable[int]
 ) -> Iterator[Row]:
-    entries = ((lp, key, value) for lp in lps for key, value in _entries(clients, source, lp).items())
+    kept = ((lp, key, value) for lp in lps for key, value in _entries(clients, source, lp).items())
+    entries = (each for each in kept if not takes(lost, each[1])) if lost else kept
     count, unmovable = _write(clients, topic, before, now, entries)
     yield count.row(unmovable)
 

@@ -44,6 +44,8 @@ class SavedEdge:
 
     partitions: int
     records: int
+    checksum: str = ""
+    """Of those, in any order; none where an earlier Whorl saved them."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class SavedQuery:
     entry: QueryEntry
     ledger: tuple[tuple[str, str], ...]
     """What was written last, by writer."""
+    size: int = 0
+    """Bytes of its checkpoint's files; none where an earlier Whorl saved them."""
 
 
 @dataclass(frozen=True)
@@ -108,4 +112,5 @@ def _component(fields: Mapping[str, Any]) -> SavedComponent:
 
 
 def _query(fields: Mapping[str, Any]) -> SavedQuery:
-    return SavedQuery(query_entry(fields["entry"]), tuple((writer, record) for writer, record in fields["ledger"]))
+    ledger = tuple((writer, record) for writer, record in fields["ledger"])
+    return SavedQuery(query_entry(fields["entry"]), ledger, fields.get("size", 0))

@@ -12,21 +12,23 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import count, lit, sum, xxhash64
 
 from whorl.errors import WorldError
-from whorl.query.checkpoint import Checkpoint
+from whorl.query.checkpoint import MANIFEST, Checkpoint, Manifest
 from whorl.query.kept import all_rows
 from whorl.query.pins import backend_of
+from whorl.savepoints.catalog import Place
 from whorl.savepoints.manifest import Tally
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 
 
-def keeps_state(checkpoint: Checkpoint) -> bool:
-    return bool(checkpoint.folder.names("state"))
+def keeps_state(checkpoint: Place) -> bool:
+    """Of a query, by the folder of its checkpoint."""
+    return bool(checkpoint.names("state"))
 
 
-def partitions_of(checkpoint: Checkpoint) -> int:
-    manifest = checkpoint.manifest()
-    return int(manifest.settings[_PARTITIONS]) if manifest else 0
+def partitions_of(checkpoint: Place) -> int:
+    manifest = checkpoint.read(MANIFEST)
+    return int(Manifest.decode(manifest).settings[_PARTITIONS]) if manifest else 0
 
 
 def repartition(session: SparkSession, checkpoint: Checkpoint, component: str, partitions: int) -> None:

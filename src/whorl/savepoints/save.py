@@ -20,7 +20,7 @@ from whorl.plan import naming
 from whorl.query.checkpoint import Checkpoint
 from whorl.query.ledger import Ledger
 from whorl.savepoints.catalog import Catalog
-from whorl.savepoints.frames import places, records_from, state_of, tally
+from whorl.savepoints.frames import places, records_from, records_tally, state_of, tally
 from whorl.savepoints.manifest import MANIFEST, Manifest, SavedComponent, SavedEdge, SavedQuery
 from whorl.spark.folder import Folder
 from whorl.tasks.changelog import read_lps
@@ -79,7 +79,8 @@ class Save:
     def _edge(self, folder: Folder, topic: str, positions: Mapping[Place, int]) -> SavedEdge:
         starts, path = places(topic, positions), edge_path(folder, topic)
         records_from(self._session, self._clients, topic, starts).write.parquet(path)
-        return SavedEdge(len(starts), self._session.read.parquet(path).count())
+        found = records_tally(self._session.read.parquet(path))
+        return SavedEdge(len(starts), found.entries, found.checksum)
 
     def _checkpoint(self, id: str) -> Checkpoint:
         registration = self._registration
@@ -88,10 +89,11 @@ class Save:
     def _query(self, folder: Folder, id: str, entry: QueryEntry) -> SavedQuery:
         registration, checkpoint = self._registration, self._checkpoint(id)
         self._at_rest(id, checkpoint, entry)
-        checkpoint.folder.copy_to(Folder(self._session, query_path(folder, id), "savepoints"))
+        copy = Folder(self._session, query_path(folder, id), "savepoints")
+        checkpoint.folder.copy_to(copy)
         topic = naming.ledger_topic(registration.pipeline, registration.uid, id)
         taken = Ledger(self._clients, topic, registration.uid, id).take()
-        return SavedQuery(entry, taken.records)
+        return SavedQuery(entry, taken.records, copy.size())
 
     def _at_rest(self, id: str, checkpoint: Checkpoint, entry: QueryEntry) -> None:
         """A batch that is half done will be done again, from the same records: those of other components have other places then."""

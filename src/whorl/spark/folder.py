@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -19,14 +20,27 @@ class Folder:
         try:
             self._fs = self._Path(path).getFileSystem(self._conf)
             self._path = self._fs.makeQualified(self._Path(path))
-            self._context = self._hadoop.FileContext.getFileContext(self._path.toUri(), self._conf)
+            self._rename = self._renaming(context)
         except Exception as error:
             reason = str(error).strip().splitlines()[-1]
             hint = f"set '{setting}' to a folder, or to a URL whose file system Spark has"
             raise WorldError(f"{setting} cannot be kept in '{path}': {reason}", hint=hint, code="folder") from error
         self._read = context._jvm.org.apache.commons.io.IOUtils.toByteArray
-        self._overwrite = context._gateway.new_array(self._hadoop.Options.Rename, 1)
-        self._overwrite[0] = self._hadoop.Options.Rename.OVERWRITE
+
+    def _renaming(self, context: Any) -> Callable[[Any, Any], None]:
+        """In one step, over what is there, where the file system has a `FileContext`; else the former file goes first."""
+        configured = f"fs.AbstractFileSystem.{self._path.toUri().getScheme()}.impl"
+        if self._conf.get(configured) is None:
+            return self._delete_and_rename
+        files = self._hadoop.FileContext.getFileContext(self._path.toUri(), self._conf)
+        overwrite = context._gateway.new_array(self._hadoop.Options.Rename, 1)
+        overwrite[0] = self._hadoop.Options.Rename.OVERWRITE
+        return lambda part, path: files.rename(part, path, overwrite)
+
+    def _delete_and_rename(self, part: Any, path: Any) -> None:
+        self._fs.delete(path, False)
+        if not self._fs.rename(part, path):
+            raise WorldError(f"'{path.toString()}' cannot be written: its file system does not rename", code="folder")
 
     @property
     def path(self) -> str:
@@ -34,7 +48,7 @@ class Folder:
 
     @property
     def is_local(self) -> bool:
-        return str(self._fs.getScheme()) == "file"
+        return str(self._path.toUri().getScheme()) == "file"
 
     def read(self, name: str) -> bytes | None:
         path = self._Path(self._path, name)
@@ -55,7 +69,7 @@ class Folder:
             stream.write(bytearray(data))
         finally:
             stream.close()
-        self._context.rename(part, path, self._overwrite)
+        self._rename(part, path)
 
     def names(self, folder: str = ".") -> list[str]:
         """Of files and folders in it; none where it is not there."""

@@ -23,6 +23,11 @@ def declared(operator: type) -> dict[str, State[Any]]:
     return {name: each for name, each in found.items() if _is_state(each)}
 
 
+def table_names(operator: type) -> tuple[str, ...]:
+    """Of what it declares, in the order of their names."""
+    return tuple(sorted(f"{name}{state.suffix}" for name, state in declared(operator).items()))
+
+
 def _is_state(thing: Any) -> bool:
     return isinstance(thing, State)
 

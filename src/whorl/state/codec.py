@@ -221,6 +221,17 @@ def address(entry: bytes) -> Address | None:
     return Address(operator, state.removesuffix(MAP), *map_entry(rest))
 
 
+def owner(entry: bytes) -> tuple[str, str]:
+    """The operator that an entry is of, and its state as tables name it, `TIMERS` or `ORDER`; two empty ones for what is the host's own."""
+    table, nul, rest = entry.partition(b"\0")
+    if table == TIMERS.encode():
+        return rest[9:].partition(b"\0")[0].decode(), TIMERS
+    if table == ORDER.encode():
+        return rest.partition(b"\0")[0].decode(), ORDER
+    operator, _, state = table.decode().partition("/") if nul else ("", "", "")
+    return operator, state
+
+
 def user_key(entry: bytes) -> bytes | None:
     """The user's key that an entry belongs to, of any kind; None where it belongs to the lp itself."""
     found = address(entry)

@@ -24,7 +24,7 @@ from whorl.tasks.assignment import GENERATED
 from whorl.tasks.changelog import by_lp, decode_lp, encode_lp, positions_in, read_lps
 from whorl.tasks.control import ANSWER, DRIVER, Address, Status, StatusReader
 from whorl.tasks.layout import Layout, Place
-from whorl.tasks.register import Also, ComponentEntry, Holder, Register, Registration
+from whorl.tasks.register import LONGEST, Also, ComponentEntry, Holder, Register, Registration
 
 FirstPositions = Callable[[Mapping[Place, int]], Mapping[Place, int]]
 """From the positions a component has to those it must get: of places without one, or whose records are gone."""
@@ -47,13 +47,18 @@ class Wanted:
     """Of what they keep, where it is not the first."""
     edges: tuple[str, ...] = ()
     """Topics that other components of the pipeline write."""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Of operators with state."""
+    states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The names of what they keep."""
 
     @property
     def entry(self) -> ComponentEntry:
         """As the register has it; the layout is what that says next."""
         topics = tuple(sorted({topic for topic, _ in self.places}))
         layout, kept = Layout(0, self.tasks, self.lps), (self.kept, self.versions)
-        return ComponentEntry(layout, (), topics, *kept, self.edges, self.group)
+        named = (self.types, self.states)
+        return ComponentEntry(layout, (), topics, *kept, self.edges, self.group, *named)
 
 
 def living_holder(clients: Clients, registration: Registration | None, heartbeat: float, end: int) -> Holder | None:
@@ -85,10 +90,11 @@ def refuse_second(clients: Clients, registration: Registration | None, settings:
 class Driver:
     """Holds the pipeline from `start` to `release`."""
 
-    def __init__(self, clients: Clients, pipeline: str) -> None:
+    def __init__(self, clients: Clients, pipeline: str, longest: float = LONGEST) -> None:
+        """`longest`: seconds that a transaction of its may take."""
         self._clients = clients
         self.holder = Holder.this()
-        self._register = Register(clients, pipeline)
+        self._register = Register(clients, pipeline, longest)
         self.registration = replace(self._register.read() or Registration.new(pipeline), holder=self.holder)
 
     def start_over(self) -> None:

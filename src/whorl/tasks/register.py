@@ -10,6 +10,7 @@ import platform
 import time
 import uuid
 from collections.abc import Callable, Container, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from whorl.tasks.layout import Layout
 Also = Callable[[Transactions], None]
 VERSION = 1
 _ATTEMPTS = 5
+LONGEST = 60.0
 _LONGEST_WRITE = 90.0
 """After a minute Kafka aborts the transaction of a driver that died, and takes a while to notice."""
 
@@ -77,6 +79,10 @@ class ComponentEntry:
     edges: tuple[str, ...] = ()
     """Those of its topics that other components of the pipeline write."""
     group: str = ""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Of its operators with state."""
+    states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of these: the names of what they keep."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +93,12 @@ class QueryEntry:
     group: str = ""
     keyed: tuple[str, ...] = ()
     """Its operators with state by key."""
+    fingerprint: str = ""
+    """Of its definition."""
 
     @classmethod
-    def of(cls, plan: Plan, component: Component) -> QueryEntry:
-        return cls(plan.edges_into(component), component.group, component.keyed)
+    def of(cls, plan: Plan, component: Component, fingerprint: str) -> QueryEntry:
+        return cls(plan.edges_into(component), component.group, component.keyed, fingerprint)
 
 
 @dataclass(frozen=True)
@@ -145,12 +153,16 @@ def component_entry(fields: Mapping[str, Any]) -> ComponentEntry:
     still_open = tuple((number, tasks) for number, tasks in fields["open"])
     kept = {operator: tuple(key) for operator, key in fields.get("kept", {}).items()}
     layout, topics, edges = Layout(**fields["layout"]), tuple(fields["topics"]), tuple(fields.get("edges", ()))
-    versions = fields.get("versions", {})
-    return ComponentEntry(layout, still_open, topics, kept, versions, edges, fields.get("group", ""))
+    versions, types = fields.get("versions", {}), fields.get("types", {})
+    states = {operator: tuple(names) for operator, names in fields.get("states", {}).items()}
+    return ComponentEntry(
+        layout, still_open, topics, kept, versions, edges, fields.get("group", ""), types=types, states=states
+    )
 
 
 def query_entry(fields: Mapping[str, Any]) -> QueryEntry:
-    return QueryEntry(tuple(fields["edges"]), fields["group"], tuple(fields.get("keyed", ())))
+    keyed, fingerprint = tuple(fields.get("keyed", ())), fields.get("fingerprint", "")
+    return QueryEntry(tuple(fields["edges"]), fields["group"], keyed, fingerprint)
 
 
 def read_registration(clients: Clients, pipeline: str) -> Registration | None:
@@ -184,10 +196,12 @@ def registration_of(clients: Clients, topics: Container[str], pipeline: str) -> 
 class Register:
     """The driver's pen. Opening it fences whoever had it before."""
 
-    def __init__(self, clients: Clients, pipeline: str) -> None:
+    def __init__(self, clients: Clients, pipeline: str, longest: float = LONGEST) -> None:
+        """`longest`: seconds that a transaction may take."""
         self._clients = clients
         self._pipeline = pipeline
-        self.transactions = Transactions(clients.transactional(naming.driver_id(pipeline)))
+        config = {"transaction.timeout.ms": round(longest * 1000)}
+        self.transactions = Transactions(clients.transactional(naming.driver_id(pipeline), **config))
         self.transactions.init()
 
     def read(self) -> Registration | None:
@@ -212,4 +226,8 @@ class Register:
             except Aborted as aborted:
                 reason = str(aborted)
                 self.transactions.abort()
+            except Exception:
+                with suppress(Exception):  # the reason is the one above
+                    self.transactions.abort()
+                raise
         raise Unavailable(f"the register cannot be written: {reason}", hint="the broker's log says why")

@@ -69,7 +69,16 @@ class Ground:
             return {place: self._start(place) for place in places if place not in stored}
 
         return Wanted(
-            component.id, component.group, min(self.tasks, lps), lps, places, first, component.kept, component.versions
+            component=component.id,
+            group=component.group,
+            tasks=min(self.tasks, lps),
+            lps=lps,
+            places=places,
+            first=first,
+            kept=component.kept,
+            versions=component.versions,
+            types=component.types,
+            states=component.states,
         )
 
     def _places(self, component: Component) -> Iterator[Place]:

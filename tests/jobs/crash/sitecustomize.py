@@ -51,14 +51,17 @@ def after(owner: Any, name: str, act: Callable[[], None]) -> None:
     setattr(owner, name, replaced)
 
 
-def in_driver() -> None:
+Steps = dict[str, Callable[[], None]]
+
+
+def of_driver() -> Steps:
     from whorl.query import batches, host
     from whorl.query.ledger import Ledger
     from whorl.savepoints.life import NewLife
     from whorl.savepoints.save import Save
     from whorl.tasks.driver import Driver
 
-    steps: dict[str, Callable[[], None]] = {
+    return {
         "1 take": lambda: before(Ledger, "_write", kill_driver),
         "2 fence": lambda: before(Ledger, "_fence", kill_driver),
         "3 compare": lambda: after(host, "compare", kill_driver),
@@ -66,30 +69,28 @@ def in_driver() -> None:
         "7 committed": lambda: after(batches, "write_exactly_once", kill_driver),
         "life filled": lambda: before(Driver, "adopt", kill_driver),
         "life adopted": lambda: before(NewLife, "_forget", kill_driver),
-        "half a savepoint": lambda: before(Save, "_edges", kill_driver),
+        "half a savepoint": lambda: before(Save, "_unread", kill_driver),
         "8 mirror": lambda: before(host.QueryJob, "_mirror", kill_driver, lambda job: bool(job.figures.positions)),
     }
-    steps.get(STEP, lambda: None)()
 
 
-def in_worker() -> None:
+def of_worker() -> Steps:
     from whorl.query.seat import Seat
     from whorl.tasks.states import States
 
-    steps: dict[str, Callable[[], None]] = {
+    return {
         "4 sit down": lambda: before(Seat, "_sit_down", kill_driver),
         "6 drain": lambda: after(Seat, "produce", kill_driver),
         "7 one of two committed": lambda: before(Seat, "commit", kill_driver, lambda _, name, __: name.endswith("-1")),
         "copy": lambda: before(States, "store", lambda: kill(os.getpid())),
         "worker": lambda: before(Seat, "commit", lambda: kill(os.getpid())),
     }
-    steps.get(STEP, lambda: None)()
 
 
-def patch(steps: Callable[[], None]) -> None:
+def patch(steps: Callable[[], Steps]) -> None:
     """Python goes on after a sitecustomize that fails, and the test would wait for a death that never comes."""
     try:
-        steps()
+        steps().get(STEP, lambda: None)()
     except Exception as error:
         print(f"tests/jobs/crash: {error!r}", file=sys.stderr, flush=True)
         os._exit(70)
@@ -97,6 +98,6 @@ def patch(steps: Callable[[], None]) -> None:
 
 if STEP and "run" in sys.orig_argv and DRIVER not in os.environ:
     os.environ[DRIVER] = str(os.getpid())
-    patch(in_driver)
+    patch(of_driver)
 elif STEP and any("pyspark.daemon" in word for word in sys.orig_argv):
-    patch(in_worker)
+    patch(of_worker)

@@ -20,6 +20,7 @@ from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shap
 from whorl.operators.record import Row
 from whorl.operators.sqltext import told_apart
 from whorl.schema import TEXT, UNKNOWN, Schema
+from whorl.state.binding import table_names
 from whorl.state.bounds import Limits
 from whorl.state.states import Lifetime, TtlTime
 from whorl.units import Duration, Size
@@ -114,6 +115,9 @@ class ByKey(OperatorType):
 
     def keyed_by(self) -> tuple[str, ...] | None:
         return tuple(self.options.key)
+
+    def states(self, schema: Schema | None) -> tuple[str, ...]:
+        return table_names(type(self.keyed(schema)))
 
     def native(self, schema: Schema | None) -> Native | None:
         leaves = self.output(schema) if schema is not None and not self.not_in_query() else None

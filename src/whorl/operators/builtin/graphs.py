@@ -17,6 +17,7 @@ from whorl.operators.operator import Fault, OperatorType, Options, Step, several
 from whorl.operators.program import PartitionProgram
 from whorl.operators.program_step import program_step
 from whorl.schema import Schema
+from whorl.state.binding import table_names
 
 VERTEX = "vertex"
 WHOLE = ("int", "long")
@@ -74,6 +75,9 @@ class GraphOperator(OperatorType):
 
     def keyed_by(self) -> tuple[str, ...] | None:
         return ()
+
+    def states(self, schema: Schema | None) -> tuple[str, ...]:
+        return table_names(load(f"whorl.operators.graphs.{self.program}"))
 
     def not_in_query(self) -> tuple[str, str] | None:
         return "its logical partitions send each other messages, which only tasks can", "take `host` away"

@@ -21,6 +21,7 @@ from whorl.operators.operator import Fault, Options, Shape, Step, Upstream, not_
 from whorl.operators.record import Row
 from whorl.operators.sqltext import interval, quoted
 from whorl.schema import Schema
+from whorl.state.binding import table_names
 from whorl.units import Duration
 
 _KINDS = {"inner": "INNER", "left": "LEFT OUTER", "right": "RIGHT OUTER", "full": "FULL OUTER", "semi": "LEFT SEMI"}
@@ -94,6 +95,9 @@ class Join(QueryOperator):
 
     def keyed_by(self) -> tuple[str, ...] | None:
         return self.options.shared if self.in_tasks else None
+
+    def states(self, schema: Schema | None) -> tuple[str, ...]:
+        return table_names(Enrichment if self._with_table else IntervalJoin) if self.in_tasks else ()
 
     def step(self, schema: Schema | None) -> Step:
         if not self.in_tasks:

@@ -22,6 +22,7 @@ from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shap
 from whorl.operators.program import PartitionProgram
 from whorl.operators.program_step import ProgramStep
 from whorl.schema import Schema, normal_type
+from whorl.state.binding import table_names
 from whorl.state.states import Lifetime, TtlTime
 from whorl.units import Duration
 
@@ -90,6 +91,7 @@ class Python(OperatorType):
     )
     Options = PythonOptions
     _keeps_state: bool | None = None
+    _states: tuple[str, ...] = ()
 
     def __init__(self, options: PythonOptions) -> None:
         super().__init__(options)
@@ -102,6 +104,7 @@ class Python(OperatorType):
         if placed._keeps_state:
             target = load(self.path)
             placed.version, placed.migrates = target.version, migrates(target)
+            placed._states = table_names(target)
         return placed
 
     def step(self, schema: Schema | None) -> Step:
@@ -131,6 +134,9 @@ class Python(OperatorType):
 
     def keyed_by(self) -> tuple[str, ...] | None:
         return tuple(self.options.key) if self._keeps_state or self.options.key else None
+
+    def states(self, schema: Schema | None) -> tuple[str, ...]:
+        return self._states
 
     def outputs(self) -> tuple[str, ...]:
         return tuple(self.options.outputs)

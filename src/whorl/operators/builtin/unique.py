@@ -14,6 +14,7 @@ from whorl.operators.native import Keyed, Native, Unique
 from whorl.operators.operator import Columns, Fault, Options, Step, not_with_state
 from whorl.operators.record import Row
 from whorl.schema import Schema
+from whorl.state.binding import table_names
 from whorl.state.states import TtlTime, ValueState
 from whorl.units import Duration
 
@@ -98,6 +99,9 @@ class Deduplicate(QueryOperator):
 
     def keyed_by(self) -> tuple[str, ...] | None:
         return tuple(self.options.message_id) if self.in_tasks else None
+
+    def states(self, schema: Schema | None) -> tuple[str, ...]:
+        return table_names(FirstOfEach) if self.in_tasks else ()
 
     def native(self, schema: Schema | None) -> Native | None:
         if self.options.message_id:
