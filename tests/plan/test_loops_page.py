@@ -19,7 +19,7 @@ PIPELINES = [text for kind, text in BLOCKS if kind == "yaml"]
 PICTURES = [text for kind, text in BLOCKS if kind == "" and "↺" in text]
 
 
-@pytest.mark.parametrize(("pipeline", "picture"), zip(PIPELINES, PICTURES, strict=True), ids=["parts", "retries"])
+@pytest.mark.parametrize(("pipeline", "picture"), list(zip(PIPELINES, PICTURES, strict=True)), ids=["parts", "retries"])
 def test_it_is_drawn_so(pipeline: str, picture: str, tmp_path: Path) -> None:
     (tmp_path / "pipeline.yaml").write_text(pipeline)
     for name, text in re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.DOTALL):
