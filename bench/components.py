@@ -1,8 +1,9 @@
-"""Connected components from a topic to quiet, beside the same in DataFrames on the same Spark; more edges, hops, and how it grows.
+"""Connected components from a topic to quiet, beside the same in DataFrames on the same Spark and, where the graph is random, beside
+Pathway; more edges, hops, and how it grows.
 
-The peer alternates large-star and small-star steps, which is what GraphFrames does. Both sides read the same topic with as many cores,
-and start to count when their session stands and the first task reads: the peer's has done the work once before, with few edges; of Whorl
-the broker alone has. What each found is compared with scipy.
+The DataFrames alternate large-star and small-star steps, which is what GraphFrames does; Pathway iterates smallest labels. All sides read
+the same topic with as many cores, and start to count when what runs them stands: the DataFrames' session has done the work once before,
+with few edges; of Whorl the broker alone has. What each found is compared with scipy.
 Whorl's labels are read from its table by a consumer that shares nothing with it.
 """
 
@@ -12,7 +13,7 @@ import json
 import re
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,14 +22,15 @@ from uuid import uuid4
 
 import numpy as np
 import pyarrow.parquet as pq
+from pyarrow import csv
 
 from bench import graph_edges
 from bench.cluster import add_broker_option, address
-from bench.failures import TooSlow, WrongCount
+from bench.failures import ProcessFailed, Skipped, TooSlow, WrongCount
 from bench.graph_edges import Edges
 from bench.graph_table import TABLE, LabelTable, labels_in
 from bench.jars import connector
-from bench.peers import Work
+from bench.peers import Work, own_environment
 from bench.places import LOGS, PEERS, PYTHON
 from bench.processes import Process, memory_mb, spark_files_in, temporary_folder
 from bench.throughput import SKIPPED
@@ -43,7 +45,9 @@ HOPS = 1_000
 SMALL, LARGE = 100_000, 2_000_000
 TIMEOUT_S = 600
 MASTER = "local[2]"
+PATHWAY, PATHWAY_THREADS = "pathway==0.33.0", "2"
 QUIET = re.compile(r"quiet after ([\d,]+) rounds, ([\d,]+) messages, ([\d.]+) s")
+SECONDS = re.compile(r"seconds=([\d.]+)")
 STAR = re.compile(r"seconds=([\d.]+) iterations=(\d+)")
 
 
@@ -63,6 +67,9 @@ class Run:
     seconds: float
     note: str
     memory_mb: float = 0.0
+
+
+Side = Callable[[Graph], Run]
 
 
 def add_options(parser: ArgumentParser) -> None:
@@ -87,7 +94,7 @@ def main(options: Namespace) -> int:
             _loaded(topics, "warm", graph_edges.random_edges(vertices // 4, edges // 4))
         )  # so that the broker is warm
         for name in (name for name in graphs if name in parts):
-            figures[name] = f"{_against_stars(graphs[name](), options.runs):.1f}"
+            figures[name] = f"{_against_peers(graphs[name](), options.runs):.1f}"
         if "added" in parts:
             figures["added"] = f"{_added(graphs['random']()):.2f}"
         if "hops" in parts:
@@ -110,22 +117,38 @@ def _loaded(topics: Topics, name: str, edges: Edges) -> Graph:
     return Graph(name, topic, topics, edges, graph_edges.labels(edges))
 
 
-# -- the two sides --------------------------------------------------------------------------------------------------------------------
+# -- the sides ---------------------------------------------------------------------------------------------------------------------
 
 
-def _against_stars(graph: Graph, runs: int) -> float:
-    """How many times as fast Whorl is."""
+def _against_peers(graph: Graph, runs: int) -> float:
+    """How many times as fast as the DataFrames Whorl is; beside Pathway, that is printed."""
     warm_up = _loaded(graph.topics, "warm", graph_edges.random_edges(2_000, 4_000))
-    ours, theirs = [], []
+    took = _in_turns(graph, {"whorl": _whorl, "stars": lambda graph: _stars(graph, warm_up)}, runs)
+    if graph.name == "random":
+        print(f"{graph.name} whorl/pathway={_against_pathway(graph, took['whorl'])}", flush=True)
+    return took["stars"] / took["whorl"]
+
+
+def _against_pathway(graph: Graph, ours: float) -> str:
+    """By one run, since it takes a minute. Where it cannot run, that is said, and all else goes on."""
+    try:
+        done = _pathway(graph, own_environment("pathway", PATHWAY))
+    except (Skipped, ProcessFailed, TooSlow) as reason:
+        print(f"pathway {SKIPPED}: {reason}", flush=True)
+        return SKIPPED
+    print(f"{graph.name:8} run 1  pathway {done.seconds:8.2f} s", flush=True)
+    return f"{done.seconds / ours:.1f}"
+
+
+def _in_turns(graph: Graph, sides: Mapping[str, Side], runs: int) -> dict[str, float]:
+    """The middle of the seconds that each took."""
+    found: dict[str, list[float]] = {side: [] for side in sides}
     for number in range(1, runs + 1):
-        for side, found, run in (
-            ("whorl", ours, lambda: _whorl(graph)),
-            ("stars", theirs, lambda: _stars(graph, warm_up)),
-        ):
-            done = run()
-            found.append(done.seconds)
-            print(f"{graph.name:8} run {number}  {side:6} {done.seconds:8.2f} s  {done.note}", flush=True)
-    return median(theirs) / median(ours)
+        for side, run in sides.items():
+            done = run(graph)
+            found[side].append(done.seconds)
+            print(f"{graph.name:8} run {number}  {side:7} {done.seconds:8.2f} s  {done.note}".rstrip(), flush=True)
+    return {side: median(seconds) for side, seconds in found.items()}
 
 
 def _whorl(graph: Graph) -> Run:
@@ -153,6 +176,27 @@ def _stars(graph: Graph, warm_up: Graph) -> Run:
         rows = pq.read_table(folder / "found").to_pydict()
         _check("stars", dict(zip(rows["vertex"], rows["component"], strict=True)), graph)
     return Run(float(said[1]), f"{said[2]} iterations")
+
+
+def _pathway(graph: Graph, python: Path) -> Run:
+    with ExitStack() as stack:
+        file = temporary_folder(stack) / "found.csv"
+        command = (python, PEERS / "pathway_components.py", graph.topics.address, graph.topic, file)
+        log = LOGS / f"pathway-{graph.topic}.log"
+        process = stack.enter_context(Process(command, log, {"PATHWAY_THREADS": PATHWAY_THREADS}))
+        process.wait(TIMEOUT_S)
+        said = SECONDS.search(log.read_text(errors="replace"))
+        if said is None:
+            raise TooSlow(f"Pathway did not say how long it took; its log:\n{process.tail()}")
+        _check("pathway", _last_of_each(file), graph)
+    return Run(float(said[1]), "")
+
+
+def _last_of_each(file: Path) -> dict[int, int]:
+    """Pathway tells changes: a row that comes has a `diff` of 1, one that goes of -1."""
+    rows = csv.read_csv(file).to_pylist()
+    rows.sort(key=lambda row: (row["time"], row["diff"]))
+    return {row["vertex"]: row["component"] for row in rows if row["diff"] > 0}
 
 
 def _check(side: str, found: dict[int, int], graph: Graph) -> None:

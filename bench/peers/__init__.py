@@ -121,15 +121,7 @@ class Quix(Peer):
         self._kind = kind
 
     def prepare(self) -> None:
-        """An environment of its own: its pins are not Whorl's."""
-        done = KEPT / "quix" / f"{QUIX}.installed"
-        if done.exists():
-            return
-        venv.create(KEPT / "quix", with_pip=True, clear=True)
-        installed = subprocess.run([self._python, "-m", "pip", "install", "--quiet", QUIX], timeout=600, check=False)
-        if installed.returncode:
-            raise Skipped(f"{QUIX} could not be installed")
-        done.touch()
+        self._python = own_environment("quix", QUIX)
 
     def start(self, work: Work, stack: ExitStack) -> Sequence[Process]:
         arguments = (self._kind, work.broker, work.name, work.source, work.sink)
@@ -138,6 +130,15 @@ class Quix(Peer):
         logs = [LOGS / f"{work.name}-{number}.log" for number in range(QUIX_PROCESSES)]
         return [stack.enter_context(Process((*command, temporary_folder(stack)), log, env)) for log in logs]
 
-    @property
-    def _python(self) -> Path:
-        return KEPT / "quix" / "bin" / "python"
+
+def own_environment(name: str, package: str) -> Path:
+    """The Python of one that has this package, whose pins are not Whorl's; made where there is none. Raises Skipped."""
+    folder = KEPT / name
+    done, python = folder / f"{package}.installed", folder / "bin" / "python"
+    if not done.exists():
+        venv.create(folder, with_pip=True, clear=True)
+        installed = subprocess.run([python, "-m", "pip", "install", "--quiet", package], timeout=600, check=False)
+        if installed.returncode:
+            raise Skipped(f"{package} could not be installed")
+        done.touch()
+    return python

@@ -30,6 +30,23 @@ class Forgetful(KeyedOperator):
         context.emit({"who": key, "what": str(self.seen.update(lambda before: (before or 0) + 1))})
 
 
+class Reread(KeyedOperator):
+    """Reading keeps alive, of a map its entries; writing alone does not."""
+
+    first = ValueState(float, ttl="60s", ttl_time="event", refresh_on_read=True)
+    by = MapState(str, float, ttl="60s", ttl_time="event", refresh_on_read=True)
+    written = ValueState(float, ttl="60s", ttl_time="event")
+
+    def process(self, key, record, context):
+        kept = [self.first.get(), self.by.get("first"), self.written.get()]
+        context.emit({"who": key, "what": f"{kept}"})
+        if kept[0] is None:
+            self.first.set(record["x"])
+            self.by["first"] = record["x"]
+        if kept[2] is None:
+            self.written.set(record["x"])
+
+
 class Touchy(KeyedOperator):
     """Fails when x is negative, after it has written and emitted; and in every other timer."""
 
@@ -101,6 +118,32 @@ class Returning(KeyedOperator):
         seen = self.seen.update(lambda before: (before or 0) + 1)
         context.emit({"who": key, "what": str(seen)})
         return record if record["x"] > 2.0 else None
+
+
+class Soon(KeyedOperator):
+    """A tenth of a second by the clock after what is positive."""
+
+    def process(self, key, record, context):
+        if record["x"] > 0:
+            context.timers.after(timedelta(milliseconds=100))
+
+    def on_timer(self, key, time, context):
+        context.emit({"who": key, "what": "soon"})
+
+
+class Meeting(KeyedOperator):
+    """Which inputs a key's records came from, told half a minute after the first once more."""
+
+    inputs = ListState(str)
+
+    def process(self, key, record, context):
+        self.inputs.append(context.input)
+        context.emit({"who": key, "what": f"{context.input} {self.inputs.get()}"})
+        if len(self.inputs.get()) == 1:
+            context.timers.at(record["at"] + timedelta(seconds=30))
+
+    def on_timer(self, key, time, context):
+        context.emit({"who": key, "what": f"{time:%M:%S} after {len(self.inputs.get())}"})
 
 
 class Many(BatchOperator):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +62,19 @@ class Streamed(AtRest):
         frame = self.session.createDataFrame(rows[::-1], HIDDEN).coalesce(1)
         frame.write.mode("append").parquet(str(self._topic(input)))
 
+    def turn(self, **sent: Iterable[Row | Given]) -> None:
+        """A batch of all sources, some of which may have nothing; tasks have read it before the next one is sent."""
+        for input in self.component.inputs:
+            self.send(input.id, sent.get(input.id, ()))
+        self.harness.run()
+
     def frame(self, session: SparkSession, input: Input) -> DataFrame:
         reader = session.readStream.schema(HIDDEN).option("maxFilesPerTrigger", 1)
         return reader.parquet(str(self._topic(input)))
 
-    def query(self) -> dict[str, list[Any]]:
-        """Another run, which goes on where the last one ended. By topic: what all of them have written."""
+    def query(self, awaited: int = 0) -> dict[str, list[Any]]:
+        """Another run, which goes on where the last one ended. By topic: what all of them have written. `awaited`: how many records, before
+        one that goes by the clock is stopped, which Spark never ends."""
         compiled = self.compiled()
         assert compiled.written is not None
 
@@ -74,10 +82,13 @@ class Streamed(AtRest):
             for row in frame.collect():
                 self._written.setdefault(compiled.topics[row.output], []).append(as_record(row))
 
+        def enough() -> bool:
+            return compiled.endless and sum(map(len, self._written.values())) >= awaited
+
         writer = compiled.written.writeStream.foreachBatch(take).outputMode(self.component.mode)
         writer = writer.option("checkpointLocation", self.checkpoint.path)
         for _ in range(ATTEMPTS):
-            error = _ended(writer.trigger(availableNow=True).start())
+            error = _ended(writer.trigger(availableNow=True).start(), enough)
             if error is None:
                 return self._written
             if TOO_SLOW not in str(error):
@@ -86,15 +97,31 @@ class Streamed(AtRest):
 
     def same(self) -> dict[str, list[Any]]:
         """What both have written: of each key in the same order, and dead letters in any."""
-        self.harness.run()
-        tasks, query = written_by(self.harness), self.query()
-        topics = [output.topic for output in self.plan.outputs]
-        for topic in [*topics, self.plan.dead_letter]:
-            expected, given = by_key(tasks[topic]), by_key(query.get(topic, []))
+        written = self._by_both()
+        for topic, (tasks, query) in written.items():
+            expected, given = by_key(tasks), by_key(query)
             if topic == self.plan.dead_letter:
                 expected, given = _in_any_order(expected), _in_any_order(given)
             assert given == expected, f"{topic}: {given}\nin tasks {expected}"
-        return {topic: [parsed(record) for record in tasks[topic]] for topic in [*topics, self.plan.dead_letter]}
+        return {topic: [*map(parsed, tasks)] for topic, (tasks, _) in written.items()}
+
+    def same_rows(self) -> dict[str, list[Any]]:
+        """What both have written, where only key and row can be the same, in any order."""
+        written = self._by_both()
+        for topic, both in written.items():
+            expected, given = (sorted((parsed(record)[1:3] for record in side), key=repr) for side in both)
+            assert given == expected, f"{topic}: {given}\nin tasks {expected}"
+        return {topic: [*map(parsed, tasks)] for topic, (tasks, _) in written.items()}
+
+    def _by_both(self) -> dict[str, tuple[list[Any], list[Any]]]:
+        """By topic: what tasks and the query have written, when all that was sent is read."""
+        self.harness.run()
+        tasks, topics = (
+            written_by(self.harness),
+            [*(output.topic for output in self.plan.outputs), self.plan.dead_letter],
+        )
+        query = self.query(awaited=sum(len(tasks[topic]) for topic in topics))
+        return {topic: (tasks[topic], query.get(topic, [])) for topic in topics}
 
     def kept(self, operator: str) -> tuple[list[Entry], list[Entry]]:
         """What it keeps in tasks, and in the query."""
@@ -115,10 +142,12 @@ class Streamed(AtRest):
         return self._folder / "topics" / input.id
 
 
-def _ended(running: Any) -> Exception | None:
-    """What ended it, if not that all is read."""
+def _ended(running: Any, enough: Callable[[], bool]) -> Exception | None:
+    """What ended it, if not that all is read, or enough is written."""
+    deadline = time.monotonic() + WAIT
     try:
-        assert running.awaitTermination(WAIT), "the query does not end"
+        while not enough() and not running.awaitTermination(0.2):
+            assert time.monotonic() < deadline, "the query does not end"
     except StreamingQueryException as error:
         return error
     finally:

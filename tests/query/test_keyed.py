@@ -5,11 +5,12 @@ The watermark of a query moves with its batches, so batches have long silences b
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import pytest
+from kept_cases import BATCHES, BY_CLOCK, CASES, FAILING, SCHEMA, python, row
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 from pyspark.sql.types import StringType, StructField, StructType
@@ -24,48 +25,11 @@ from whorl.schema import Schema
 from whorl.sinks.kafka import key_maker
 from whorl.testing import OperatorHarness
 
-NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
-SCHEMA = Schema.of(
-    {"who": "string", "x": "double", "n": "long", "at": "timestamp", "m": "decimal(10,2)", "tags": "map<string,int>"}
-)
 CARRIED = Schema.of(
     {KEY: "binary", CAME: "binary", VALUE: "binary", TOPIC: "string", PARTITION: "int", OFFSET: "long", TIME: "long",
      HEADERS: "array<struct<key:string,value:binary>>", ERROR: "string", FAILED: "string"}
 )  # fmt: skip
 LATER = 1 << 62
-
-
-def row(who: str, x: float, seconds: int) -> dict[str, Any]:
-    at = NOON + timedelta(seconds=seconds)
-    return {"who": who, "x": x, "n": round(x), "at": at, "m": Decimal(f"{x:.2f}"), "tags": {"a": 1}}
-
-
-BATCHES = [
-    [row("a", 1.5, 0), row("b", 1.0, 0), row("a", 2.5, 2), row("c", 0.5, 3)],
-    [row("a", -0.5, 30), row("b", 4.0, 31), row("a", 3.0, 31)],
-    [row("b", 1.0, 90), row("a", 2.0, 90), row("b", 0.0, 91), row("a", 2.0, 5)],
-]
-"""The last record is late."""
-PYTHON = {"key": ["who"], "returns": {"who": "string", "what": "string"}}
-CASES: dict[str, dict[str, Any]] = {
-    "count": {"type": "count", "key": ["who"]},
-    "sum": {"type": "sum", "key": ["who"], "of": "m", "count": "records", "keep": ["at", "tags"]},
-    "min": {"type": "min", "key": ["who"], "of": "x"},
-    "max": {"type": "max", "key": ["who"], "of": "at"},
-    "average": {"type": "average", "key": ["who"], "of": "m"},
-    "reduce": {"type": "reduce", "key": ["who"], "init": 0.0, "with": "acc + x"},
-    "latest": {"type": "latest", "key": ["who"], "time": "at"},
-    "sessionize": {"type": "sessionize", "key": ["who"], "time": "at", "gap": "20s", "aggregates": {"t": "sum(x)"}},
-    "windows": {"type": "average", "key": ["who"], "of": "x", "time": "at", "window": "20s"},
-    "sliding": {"type": "average", "key": ["who"], "of": "x", "time": "at", "window": "20s", "every": "5s"},
-    "deduplicate": {"type": "deduplicate", "message_id": ["who", "n"], "ttl": "60s", "ttl_time": "event"},
-    "sum for a time": {"type": "sum", "key": ["who"], "of": "x", "ttl": "40s", "ttl_time": "event"},
-    **{
-        name: {"type": "python", "class": f"kept_steps.{name}", **PYTHON}
-        for name in ("Diary", "Forgetful", "Touchy", "Counted", "Many", "Returning")
-    },
-    "Several": {"type": "python", "class": "kept_steps.Several", **PYTHON, "outputs": ["large", "all"]},
-}
 
 
 def operator_of(options: dict[str, Any]) -> OperatorType:
@@ -119,7 +83,7 @@ class InQuery:
 
     def given(self) -> dict[bytes | None, list[Any]]:
         found: dict[bytes | None, list[Any]] = {}
-        for each in (row.asDict() for row in self.made):
+        for each in (made.asDict() for made in self.made):
             what: Any = (each[CHOICE] or "", {name: each[name] for name in self.names}, each[TIME])
             if each[ERROR] is not None:
                 what = (each[FAILED], each[ERROR], each[OFFSET] is None)
@@ -127,34 +91,57 @@ class InQuery:
         return found
 
 
+def harness_of(options: dict[str, Any]) -> OperatorHarness:
+    kind = {**options}
+    return OperatorHarness.of(kind.pop("type"), SCHEMA, **kind)
+
+
 def in_tasks(options: dict[str, Any]) -> dict[bytes | None, list[Any]]:
     """By key of the record or timer, as `InQuery.given`: the key that it leaves with, output, row and time; or its failure."""
-    kind = {**options}
-    harness = OperatorHarness.of(kind.pop("type"), SCHEMA, **kind)
+    harness = harness_of(options)
     key = key_maker(operator_of(options).keyed_by() or ())
     found: dict[bytes | None, list[Any]] = {}
-    for each in (row for batch in BATCHES for row in batch):
+    for each in chain.from_iterable(BATCHES):
         before = len(harness.emitted)
         try:
             harness.send(None, each, at=each["at"])
         except Exception as error:
             found.setdefault(key(each), []).append((key(each), "op", f"{type(error).__name__}: {error}", False))
-        for output, made, metadata in harness.emitted[before:]:
-            came = metadata.message.key()
-            found.setdefault(came, []).append((metadata.key, output, made, metadata.timestamp))
+        _add(found, harness.emitted[before:])
     return found
+
+
+def _add(found: dict[bytes | None, list[Any]], emitted: list[Any]) -> None:
+    for output, made, metadata in emitted:
+        found.setdefault(metadata.message.key(), []).append((metadata.key, output, made, metadata.timestamp))
 
 
 def _ms(time: datetime) -> int:
     return round(time.timestamp() * 1000)
 
 
-@pytest.mark.parametrize("case", [name for name in CASES if name not in ("Touchy", "Many")])
+@pytest.mark.parametrize("case", [*sorted(CASES.keys() - {"Many"}), "Counted"])
 def test_as_in_tasks(case: str) -> None:
-    query = InQuery(CASES[case])
+    options = {**CASES, **FAILING}[case]
+    query = InQuery(options)
     for batch in BATCHES:
         query.batch(batch)
-    expected = in_tasks(CASES[case])
+    expected = in_tasks(options)
+    assert expected and query.given() == expected
+
+
+@pytest.mark.parametrize("case", BY_CLOCK)
+def test_as_in_tasks_by_the_clock(case: str) -> None:
+    harness, query = harness_of(BY_CLOCK[case]), InQuery(BY_CLOCK[case], watermark=False)
+    query.pass_time(round(harness.clock() * 1000))
+    for batch, seconds in zip(BATCHES, (35, 50, 90), strict=True):
+        for each in batch:
+            harness.send(None, each, at=each["at"])
+        query.batch(batch)
+        harness.pass_time(seconds)
+        query.pass_time(round(harness.clock() * 1000))
+    expected: dict[bytes | None, list[Any]] = {}
+    _add(expected, harness.emitted)
     assert expected and query.given() == expected
 
 
@@ -166,7 +153,7 @@ def test_many_records_at_once() -> None:
 
 
 def test_a_timer_that_fails_leaves_nothing_but_its_failure() -> None:
-    query = InQuery(CASES["Touchy"])
+    query = InQuery(FAILING["Touchy"])
     query.batch([row("a", 2.0, 0), row("a", 1.0, 1)])
     query.batch([row("a", 1.0, 30)])
     told = [made if isinstance(made, str) else made["what"] for _, _, made, _ in query.given()[b"a"]]
@@ -174,7 +161,7 @@ def test_a_timer_that_fails_leaves_nothing_but_its_failure() -> None:
 
 
 def test_a_row_that_is_not_as_declared_fails_its_record_and_keeps_nothing() -> None:
-    query = InQuery({"type": "python", "class": "kept_steps.Misfit", **PYTHON})
+    query = InQuery(python("Misfit"))
     query.batch([row("a", 1.0, 0), row("a", -1.0, 1), row("a", 1.0, 2)])
     first, failed, last = query.given()[b"a"]
     assert (first[2]["what"], last[2]["what"]) == ("1", "2") and failed[1] == "op"
@@ -189,7 +176,7 @@ def test_without_a_key_there_is_no_state() -> None:
 
 @pytest.mark.parametrize(("action", "left"), [("skip", [""]), ("fail", None)])
 def test_other_ways_of_failing(action: str, left: list[str] | None) -> None:
-    query = InQuery(CASES["Counted"], action)
+    query = InQuery(FAILING["Counted"], action)
     if left is None:
         with pytest.raises(RuntimeError, match=r"\{op\} \{s/0/1\} ValueError: negative"):
             query.batch([row("a", -1.0, 0)])
@@ -199,14 +186,14 @@ def test_other_ways_of_failing(action: str, left: list[str] | None) -> None:
 
 
 def test_the_clock_wakes_only_what_goes_by_it() -> None:
-    timed = {"type": "python", "class": "kept_steps.Reminder", **PYTHON}
-    clocks = {case: InQuery(options, watermark=False).work.clock for case, options in {**CASES, "timed": timed}.items()}
+    cases = {**CASES, **FAILING, "timed": python("Reminder")}
+    clocks = {case: InQuery(options, watermark=False).work.clock for case, options in cases.items()}
     assert [case for case, clock in clocks.items() if clock == "processing"] == ["Diary", "Touchy", "timed"]
     assert {clocks["count"], clocks["sessionize"]} == {None}
 
 
 def test_timers_and_a_time_to_live_by_the_clock() -> None:
-    query = InQuery({"type": "python", "class": "kept_steps.Reminder", **PYTHON}, watermark=False)
+    query = InQuery(python("Reminder"), watermark=False)
     query.pass_time(1_000_000)
     query.batch([row("a", 1.0, 0)])
     query.pass_time(1_010_001)
@@ -224,6 +211,6 @@ def test_what_has_expired_in_event_time_is_swept() -> None:
 
 
 def test_a_timer_of_the_other_clock_is_refused() -> None:
-    query = InQuery({"type": "python", "class": "kept_steps.Reminder", **PYTHON})
+    query = InQuery(python("Reminder"))
     with pytest.raises(RuntimeError, match="it sets a timer in processing time, and its query goes by event time"):
         query.batch([row("a", 1.0, 0)])
