@@ -422,9 +422,8 @@ class Run:
     def _note_commit(self, started: float) -> None:
         figures = self._figures
         if self._states is not None:
-            figures.timers = (
-                self._states.waiting_for_time
-            )  # before the positions: who sees those sees what they have set
+            # Before the positions: who sees those sees what they have set.
+            figures.timers = self._states.waiting_for_time
         figures.committed = dict(self._positions)
         figures.written += self._work.taken()
         figures.commits += 1
