@@ -72,7 +72,7 @@ class Topics:
         try:
             return self._ends(topic)
         except KafkaException as error:
-            if error.args[0].code() != KafkaError.FENCED_LEADER_EPOCH:
+            if error.args[0].code() not in (KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH):
                 raise
         self.reconnect()
         return self._ends(topic)

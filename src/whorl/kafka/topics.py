@@ -34,6 +34,8 @@ _PAUSE = 0.1
 NO_LEADER = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
 )
 """What a broker says of a partition for a while when it was just made, or when its leader changes."""

@@ -16,7 +16,7 @@ from whorl.state.values import ABSENT
 
 _TIMERS = TIMERS.encode()
 _AGE = 5.0
-_MOST = 50_000
+_MOST = 200_000
 """Entries that wait, at most."""
 LARGEST_BACKLOG = 60 << 20
 ENTRY_OVERHEAD = 200
