@@ -39,6 +39,7 @@ def watch(address: str, folder: Path, console: Console) -> tuple[bool, str]:
     finally:
         running.send_signal(signal.SIGINT)
         running.wait(60)
+    console.print()  # where there is no terminal, the table ends without one
     rings = len(set(batch(given).values()))
     return right, f"{len(given)} links in, {rings} rings, {'as' if right else 'NOT as'} a batch computation has them"
 
