@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test test-real test-memory long tools lint clean
+.PHONY: install demo serve test test-real test-memory long tools lint clean
 
 install: $(STAMP)
 
@@ -17,6 +17,10 @@ $(STAMP): pyproject.toml
 
 demo: install
 	$(BIN)/python examples/demo.py
+
+# The job server with the demo's jobs in it, for a browser, until Ctrl-C.
+serve: install
+	$(BIN)/python examples/serve.py
 
 test: install lint tools
 	$(MAKE) --no-print-directory -j2 --output-sync=target test-real test-memory
@@ -32,10 +36,14 @@ test-memory:
 long: install tools
 	$(BIN)/python -m pytest -m long
 
-# Optional: the test that lets kcat read and write beside Whorl is skipped without it.
+# Optional parts of the machine, each with the tests that are skipped without it.
+OPTIONAL := kcat redis-server postgresql chromium
 tools:
-	@command -v kcat >/dev/null || { apt-get install -y -qq kcat || { apt-get update -qq && apt-get install -y -qq kcat; }; } >/dev/null 2>&1 \
-	  || echo "kcat cannot be installed here: its test is skipped"
+	@for part in $(OPTIONAL); do \
+	  dpkg -s $$part >/dev/null 2>&1 || apt-get install -y -qq --no-install-recommends $$part >/dev/null 2>&1 \
+	    || { apt-get update -qq && apt-get install -y -qq --no-install-recommends $$part; } >/dev/null 2>&1 \
+	    || echo "$$part cannot be installed here: its tests are skipped"; \
+	done
 
 lint: install
 	$(BIN)/ruff check src tests bench examples docs

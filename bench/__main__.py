@@ -10,26 +10,31 @@ from types import FrameType
 from confluent_kafka import KafkaException
 
 from bench import (
+    api,
     components,
+    cost,
     count,
+    end_to_end,
     exactly_once,
+    failover,
     forward,
     keys,
     memory,
+    overhead,
+    processor,
     query,
     recovery,
     recursion,
     rescale,
     start,
-    state_latency,
 )
 from bench.failures import BenchFailed
 from whorl.errors import WhorlError
 
 BENCHMARKS = {
     "forward": forward, "count": count, "query": query, "exactly_once": exactly_once, "recovery": recovery, "keys": keys,
-    "rescale": rescale, "latency": state_latency, "memory": memory, "start": start, "components": components,
-    "recursion": recursion,
+    "cost": cost, "rescale": rescale, "latency": end_to_end, "processor": processor, "memory": memory, "start": start,
+    "components": components, "recursion": recursion, "failover": failover, "api": api, "overhead": overhead,
 }  # fmt: skip
 
 

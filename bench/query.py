@@ -66,9 +66,9 @@ def main(options: Namespace) -> int:
         topics = Topics(broker)
         if "sql" in parts:
             figures = _sql(topics, options)
-            once, exactly = (f"{_against_bare(figures, name):.2f}" for name in ("at_least_once", "exactly_once"))
+            once, exactly = (f"{against_bare(figures, name):.2f}" for name in ("at_least_once", "exactly_once"))
         if "window" in parts:
-            window = f"{_against_bare(_window(topics, options), 'exactly_once'):.2f}"
+            window = f"{against_bare(_window(topics, options), 'exactly_once'):.2f}"
         if "batch" in parts:
             figures = _small(topics, options)
             overhead = f"{median(figures['exactly_once']) - median(figures['bare']):.0f}"
@@ -83,26 +83,26 @@ def main(options: Namespace) -> int:
 
 def _sql(topics: Topics, options: Namespace) -> Figures:
     count = options.records
-    job = _loaded(topics, "sql", records.json(count), count, records.kept(count), options.max_per_batch)
+    job = loaded(topics, "sql", records.json(count), count, records.kept(count), options.max_per_batch)
     sides = [Bare("sql"), WhorlQuery("query_sql.yaml", "at_least_once"), WhorlQuery("query_sql.yaml", "exactly_once")]
-    return _in_turns(sides, job, topics, options.runs, _throughput)
+    return in_turns(sides, job, topics, options.runs, throughput)
 
 
 def _window(topics: Topics, options: Namespace) -> Figures:
     count = options.records
-    job = _loaded(topics, "window", records.timed(count), count, records.closed(count), options.max_per_batch)
+    job = loaded(topics, "window", records.timed(count), count, records.closed(count), options.max_per_batch)
     sides = [Bare("window"), WhorlQuery("query_window.yaml", "exactly_once")]
-    return _in_turns(sides, job, topics, options.runs, _throughput)
+    return in_turns(sides, job, topics, options.runs, throughput)
 
 
 def _small(topics: Topics, options: Namespace) -> Figures:
     count = SMALL * options.batches
-    job = _loaded(topics, "batch", records.json(count), count, records.kept(count), SMALL)
+    job = loaded(topics, "batch", records.json(count), count, records.kept(count), SMALL)
     sides = [Bare("batch"), WhorlQuery("query_sql.yaml", "exactly_once")]
-    return _in_turns(sides, job, topics, options.runs, _batch_ms)
+    return in_turns(sides, job, topics, options.runs, _batch_ms)
 
 
-def _throughput(batches: Sequence[Batch]) -> tuple[float, str]:
+def throughput(batches: Sequence[Batch]) -> tuple[float, str]:
     return rate(batches, WARM_UP), "records/s"
 
 
@@ -110,17 +110,17 @@ def _batch_ms(batches: Sequence[Batch]) -> tuple[float, str]:
     return median(cycles_ms(batches, WARM_UP)), "ms a batch"
 
 
-def _against_bare(figures: Figures, name: str) -> float:
+def against_bare(figures: Figures, name: str) -> float:
     return median(figures[name]) / median(figures["bare"])
 
 
-def _loaded(
+def loaded(
     topics: Topics, name: str, source: Iterable[tuple[bytes, bytes]], count: int, expected: int, most: int
 ) -> Job:
     return Job(name, load(topics, name, source), count, expected, most)
 
 
-def _in_turns(
+def in_turns(
     sides: Sequence[Side],
     job: Job,
     topics: Topics,

@@ -17,7 +17,7 @@ from bench.topics import Topics
 PARTITIONS = 2
 """Each holds a slot for as long as the query runs."""
 JSON = Stamped(
-    lambda sent: b'{"account": "a00017", "amount": 17.25, "sent": %d}' % sent,
+    b'{"account": "a00017", "amount": 17.25, "sent": %d}',
     lambda value: int(json.loads(value)["sent"]),
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from bench.failures import FeederFailed, TooSlow
 
 PARTITIONS = 4
+LEADING_ANEW = (KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH, KafkaError._NOENT)
 # A broker that is killed on purpose is no news.
 QUIET = {"log_level": 0}
 LOADING = {
@@ -68,14 +69,19 @@ class Topics:
         return sum(end for _, end in self.ends(topic))
 
     def ends(self, topic: str) -> list[tuple[int, int]]:
-        """(partition, last stable offset). A broker that had to wait for its machine has led anew since it was asked last."""
-        try:
-            return self._ends(topic)
-        except KafkaException as error:
-            if error.args[0].code() not in (KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH):
-                raise
-        self.reconnect()
-        return self._ends(topic)
+        """(partition, last stable offset). A broker that had to wait for its machine has led anew since it was asked last, or is about to."""
+        return self._insist(topic, lambda error: error.code() in LEADING_ANEW)
+
+    def _insist(self, topic: str, is_passing: Callable[[KafkaError], bool]) -> list[tuple[int, int]]:
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                return self._ends(topic)
+            except KafkaException as error:
+                if not is_passing(error.args[0]) or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.1)
+            self.reconnect()
 
     def _ends(self, topic: str) -> list[tuple[int, int]]:
         wanted = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(self.partitions)}
@@ -84,16 +90,7 @@ class Topics:
 
     def _await_leaders(self, topic: str) -> None:
         """A topic just made has no leaders yet for a moment."""
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                self.ends(topic)
-                return
-            except KafkaException:
-                if time.monotonic() > deadline:
-                    raise
-            time.sleep(0.1)
-            self.reconnect()
+        self._insist(topic, lambda error: True)
 
     def drop_before(self, topic: str, offsets: Iterable[tuple[int, int]]) -> None:
         wanted = [TopicPartition(topic, partition, offset) for partition, offset in offsets if offset > 0]

@@ -6,10 +6,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from docs import codes, reference
+from docs import codes, methods, reference, settings
 
 FOLDER = Path(__file__).parent
-PAGES: dict[str, Callable[[], str]] = {"pipeline-reference.md": reference.page, "error-codes.md": codes.page}
+PAGES: dict[str, Callable[[], str]] = {
+    "pipeline-reference.md": reference.page,
+    "error-codes.md": codes.page,
+    "settings.md": settings.page,
+    "../src/whorl/pipelines/methods.py": methods.module,
+}
 
 
 def main(arguments: list[str]) -> int:

@@ -29,9 +29,12 @@ _VALIDATED = {
     "_policy": "word or map, see [on_error](#when-a-record-fails)",
     "_format": "word or map, see [formats](#formats)",
     "_milliseconds": "time",
+    "_start_from": "`offsets+URL`",
     "_name": "text",
     "_folder": "path",
     "_trigger": "`fast`, `realtime` or a duration",
+    "_mode": "`client`",
+    "_engine": "`spark`",
     "normal_type": "[type](#types)",
 }
 """What a validator makes of its field, by the validator's name."""

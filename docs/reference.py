@@ -6,8 +6,9 @@ import inspect
 from collections.abc import Iterator
 
 from docs.models import markdown, table
+from pydantic import BaseModel
 
-from whorl.config.settings import Restart, Settings, StateSettings
+from whorl.config.settings import Settings
 from whorl.config.short import ShortConfig
 from whorl.config.sinks import SINKS
 from whorl.config.sources import SOURCES, Start, Watermark
@@ -25,7 +26,7 @@ from whorl.schema import ALIASES, UNKNOWN
 from whorl.testing.cases import Case, CaseFile, ExpectedDead
 
 WITHOUT_EFFECT = {
-    "task_managers": "accepted; has no effect yet",
+    "engine": "every other word is refused, with the reason",
 }
 """Settings that nothing reads yet."""
 
@@ -39,13 +40,18 @@ EXAMPLES = {
     "rename": "{id: named, type: rename, from: payments, columns: {account: customer}}",
     "cast": "{id: typed, type: cast, from: payments, columns: {amount: 'decimal(12,2)'}}",
     "fill": "{id: filled, type: fill, from: payments, columns: {country: unknown}}",
+    "flatten": "{id: flat, type: flatten, from: payments, separator: '.'}",
+    "explode": "{id: each, type: explode, from: payments, column: tags, as: tag}",
     "flat_map": "{id: tagged, type: flat_map, from: payments, explode: tags, as: tag}",
+    "mask": "{id: masked, type: mask, from: payments, columns: {account: hash, country: redact}, salt: '${SALT:-pepper}'}",
+    "sample": "{id: some, type: sample, from: payments, fraction: 0.1, by: account}",
     "key_by": "{id: keyed, type: key_by, from: payments, key: country}",
     "branch": "{id: size, type: branch, from: payments, outputs: [{name: large, where: amount > 1000}], default: small}",
     "union": "{id: all, type: union, from: [payments, refunds]}",
     "validate": "{id: sound, type: validate, from: payments, rules: {positive: amount > 0, named: account IS NOT NULL}, on_error: dead_letter}",
     "sql": "{id: spend, type: sql, query: 'SELECT country, sum(amount) AS total FROM payments GROUP BY country'}",
     "aggregate": "{id: spend, type: aggregate, from: payments, by: [country], columns: {total: sum(amount), n: count(*)}}",
+    "sort": "{id: ordered, type: sort, from: payments, by: [account, amount desc]}",
     "distinct": "{id: countries, type: distinct, from: payments, columns: [country]}",
     "deduplicate": "{id: once, type: deduplicate, from: payments, columns: [account, amount]}",
     "join": "{id: named, type: join, from: [payments, customers], on: account, kind: left}",
@@ -56,6 +62,7 @@ EXAMPLES = {
     "reduce": "{id: decayed, type: reduce, from: payments, key: account, init: 0, with: acc * 0.9 + amount, as: level}",
     "average": "{id: usual, type: average, from: payments, key: account, of: amount, window: 1m, every: 10s}",
     "latest": "{id: last, type: latest, from: payments, key: account, ttl: 30d}",
+    "limit": "{id: first, type: limit, from: payments, key: account, rows: 3, ttl: 1d}",
     "sessionize": "{id: visits, type: sessionize, from: payments, key: account, gap: 30m, aggregates: {spent: sum(amount), last: last(country)}}",
     "connected_components": "{id: rings, type: connected_components, from: payments, source: account, target: country, publish: rings}",
     "shortest_paths": "{id: near, type: shortest_paths, from: payments, source: account, target: country, weight: amount, root: a1}",
@@ -116,8 +123,6 @@ An end is an id, `id.output`, a list of them, or a map:
 
 """
 
-_LINK_NOTES = {"feedback": "`whorl check` refuses it: loops do not run yet"}
-
 _ON_ERROR = """\
 ## When a record fails
 
@@ -136,7 +141,7 @@ _SETTINGS = """\
 
 From weak to strong: the defaults here, `whorl.yaml` beside the pipeline or in a folder above it, its profile (`--profile NAME` or
 `WHORL_PROFILE`), the pipeline's `settings`, `--set name=value`. Maps are merged key by key. `whorl plan FILE --settings` shows each value
-and where it came from.
+and where it came from. [All of them, each with its unit and test](settings.md).
 
 ```yaml
 # whorl.yaml
@@ -167,7 +172,7 @@ memory. [The greenhouse's](../examples/greenhouse/pipeline.test.yaml) are an exa
 
 def page() -> str:
     return "\n".join(
-        [_HEAD, *_file(), _EDGES + table(Link, notes=_LINK_NOTES), *_sources(), *_operators(), *_sinks(), *_formats(), *_errors(), *_types(), *_sql(),
+        [_HEAD, *_file(), _EDGES + table(Link), *_sources(), *_operators(), *_sinks(), *_formats(), *_errors(), *_types(), *_sql(),
          *_settings(), _SHORT + table(ShortConfig), *_cases()]
     )  # fmt: skip
 
@@ -259,10 +264,10 @@ def _as_code(subset: str) -> str:
 
 def _settings() -> Iterator[str]:
     yield _SETTINGS + table(Settings, notes=WITHOUT_EFFECT)
-    yield "`state`:\n"
-    yield table(StateSettings)
-    yield "`restart`:\n"
-    yield table(Restart)
+    for name, field in Settings.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield f"`{name}`:\n"
+            yield table(field.annotation)
 
 
 def _cases() -> Iterator[str]:

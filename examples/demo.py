@@ -146,6 +146,7 @@ def main() -> int:
             broker.stop()
     console.print(top(found.accounts, 8))
     right, told = verdict_on(found, by_hand(given), sum(payment["amount"] == 0 for payment in given), rings)
+    console.print("`make serve` runs both as jobs of the job server, and says where to open its web pages.")
     console.print(told)
     return 0 if right else 1
 

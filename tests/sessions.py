@@ -9,6 +9,10 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from whorl.jobs.stores import DELTA_SETTINGS
+from whorl.jvm.jars import DELTA, POSTGRESQL, resolve
+from whorl.spark.session import close_session
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
@@ -20,6 +24,8 @@ def spark() -> Iterator[SparkSession]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.showConsoleProgress": "false",
+        "spark.jars": ",".join(str(path) for jars in (DELTA, POSTGRESQL) for path in resolve(jars)),
+        **DELTA_SETTINGS,
     }
     builder = SparkSession.builder.master("local[2]").appName("tests")
     for name, value in settings.items():
@@ -27,4 +33,4 @@ def spark() -> Iterator[SparkSession]:
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
-    session.stop()
+    close_session(session)  # also where a pipeline of another test has ended the JVM that they share

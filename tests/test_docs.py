@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 import typer
-from docs.codes import COMMANDS, GENERAL, PREFLIGHT, RUNNING, TESTING
+from docs.codes import COMMANDS, GENERAL, PREFLIGHT, RUNNING, SERVER, TESTING
+from docs.models import value_of
 from docs.reference import EXAMPLES, WITHOUT_EFFECT
+from docs.settings import TESTS, UNITS, is_number, leaves
 
 from whorl.cli.main import VERBS
 from whorl.config.codes import CODES
@@ -108,7 +110,7 @@ def codes_in(tree: ast.Module) -> Iterator[str]:
 
 
 def test_every_code_is_documented_and_no_other() -> None:
-    told = {*PREFLIGHT, *RUNNING, *COMMANDS, *TESTING, *GENERAL}
+    told = {*PREFLIGHT, *RUNNING, *COMMANDS, *SERVER, *TESTING, *GENERAL}
     parts = {file: file.relative_to(SOURCE).parts[0] for file in trees()}
     elsewhere = {code for file, tree in trees().items() if parts[file] not in DECLARATIVE for code in codes_in(tree)}
     declarative = {code for file, tree in trees().items() if parts[file] in DECLARATIVE for code in codes_in(tree)}
@@ -117,14 +119,34 @@ def test_every_code_is_documented_and_no_other() -> None:
 
 
 def test_settings_without_effect_are_those_that_nothing_reads() -> None:
-    read = {
-        node.attr
+    """Read as an attribute, or by name where the job server keeps them as plain values."""
+    nodes = [
+        node
         for file, tree in trees().items()
         if file.relative_to(SOURCE).parts[0] != "config"
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and "settings" in ast.unparse(node.value)
-    }
+        if (isinstance(node, ast.Attribute) and "settings" in ast.unparse(node.value))
+        or (isinstance(node, ast.Call) and ast.unparse(node.func).endswith("settings.get"))
+    ]
+    read = {node.attr if isinstance(node, ast.Attribute) else ast.literal_eval(node.args[0]) for node in nodes}
     assert set(Settings.model_fields) - read == set(WITHOUT_EFFECT)
+
+
+def test_every_setting_has_a_default_a_unit_and_a_test() -> None:
+    """A default, since whorl.yaml may be empty; a unit, where it is a number; and a test that shows that it takes effect."""
+    settings = dict(leaves())
+    assert not [name for name, field in settings.items() if field.is_required() or not field.description]
+    numbers = {name for name, field in settings.items() if is_number(field)}
+    plain = {
+        name
+        for name in numbers
+        if "duration" not in value_of(settings[name]) and "size" not in value_of(settings[name])
+    }
+    assert plain - {"trigger"} == set(UNITS)
+    assert set(settings) - set(TESTS) == set(WITHOUT_EFFECT) - {"engine"}
+    for name, test in TESTS.items():
+        file, _, function = test.partition("::")
+        assert f"def {function}(" in (ROOT / file).read_text(), name
 
 
 def test_every_operator_has_an_example() -> None:
@@ -160,7 +182,7 @@ def test_whole_pipelines_in_pages_check(page: Path, tmp_path: Path) -> None:
     for name, text in modules(page):
         (tmp_path / name).write_text(text)
     for language, text in BLOCK.findall(page.read_text("utf-8")):
-        if language == "yaml" and "sources:" in text:
+        if language == "yaml" and re.search("^sources:", text, re.MULTILINE):
             (tmp_path / "p.yaml").write_text(text)
             assert check(load(tmp_path / "p.yaml")) == []
 

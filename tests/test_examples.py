@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,8 +26,10 @@ from whorl.testing import Given, PipelineHarness
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PIPELINES = (
+    EXAMPLES / "alerts" / "pipeline.yaml",
     EXAMPLES / "assembly" / "pipeline.yaml",
     EXAMPLES / "cards" / "pipeline.yaml",
+    EXAMPLES / "dashboard" / "pipeline.yaml",
     EXAMPLES / "graphstream" / "pipeline.yaml",
     EXAMPLES / "greenhouse" / "pipeline.yaml",
     EXAMPLES / "orders" / "pipeline.yaml",
@@ -62,6 +65,17 @@ def whorl(broker: Broker) -> Iterator[object]:
     yield call
 
 
+def shown_in(page: str, command: str) -> str:
+    """What a page says that a command prints."""
+    text = (EXAMPLES.parent / "docs" / page).read_text("utf-8").partition(f"$ {command}\n")[2]
+    return re.split(r"^(?:\$ |```)", text, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def alike(printed: str) -> list[list[str]]:
+    """Cells of what was printed, whatever the numbers: the page's pipeline has read more."""
+    return [[re.sub(r"\d+", "#", cell) for cell in line.split()] for line in printed.strip().splitlines()]
+
+
 @pytest.mark.parametrize("file", PIPELINES, ids=named)
 def test_an_example_checks(file: Path) -> None:
     assert check(load(file)) == []
@@ -69,7 +83,7 @@ def test_an_example_checks(file: Path) -> None:
 
 def test_all_examples_are_here() -> None:
     folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert folders == {named(file) for file in PIPELINES}
+    assert folders == {named(file) for file in PIPELINES} | {"processor", "grafana"}  # tests/processor runs the one
 
 
 def by_sensor(rows: list[dict[str, object]]) -> dict[object, list[object]]:
@@ -243,6 +257,11 @@ def test_sql_around_python_for_real(whorl, example) -> None:
     assert without_account[:2] == ("judge", "ValueError: payment has no account")
     assert without_amount[:2] == ("payments", "ValueError: column 'amount': 'ten' is not a decimal(12,2)")
     assert without_amount[2] == json.loads((folder / "payments.jsonl").read_text().splitlines()[5])  # as it came
+    whorl(folder, "produce", "payments", "payments.jsonl", "--key", "account")
+    show, reset = "offsets show pipeline.yaml", "offsets reset pipeline.yaml --to earliest --dry-run"
+    shown, rehearsed = whorl(folder, *show.split()), whorl(folder, *reset.split())
+    assert alike(shown) == alike(shown_in("offsets.md", f"whorl {show}")) and "lag 9 in all" in shown
+    assert alike(rehearsed) == alike(shown_in("offsets.md", f"whorl {reset}")) and "7 again" in rehearsed
 
 
 @pytest.mark.kafka

@@ -57,9 +57,10 @@ class Peer:
 class KafkaStreams(Peer):
     name = "kafka_streams"
 
-    def __init__(self, program: str) -> None:
-        """`program` is a class of bench/peers."""
+    def __init__(self, program: str, **options: str) -> None:
+        """`program` is a class of bench/peers; `options`: guarantee, commit (ms) and linger (ms), where they are not what throughput wants."""
         self._program = program
+        self._options = tuple(f"-D{name}={value}" for name, value in options.items())
 
     def prepare(self) -> None:
         compiler = shutil.which("javac")
@@ -76,7 +77,7 @@ class KafkaStreams(Peer):
         where = f"{KEPT / 'classes'}{os.pathsep}{streams_class_path()}"
         folder = temporary_folder(stack)
         arguments = (work.broker, work.name, work.source, work.sink, folder / "state")
-        options = ("-Xms1g", "-Xmx1g", f"-Djava.io.tmpdir={folder}", "-cp", where)
+        options = ("-Xms1g", "-Xmx1g", f"-Djava.io.tmpdir={folder}", *self._options, "-cp", where)
         command = (java, *options, self._program, *arguments)
         return [stack.enter_context(Process(command, LOGS / f"{work.name}.log"))]
 

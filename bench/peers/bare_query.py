@@ -1,7 +1,7 @@
 """usage: bare_query.py KIND BROKER SOURCE SINK CHECKPOINT_DIR JARS MASTER MAX_OFFSETS
 
 The work of the query and count benchmarks in hand-written PySpark, at least once, until stopped. KIND: sql, window, batch,
-realtime, per_key.
+ten, realtime, per_key.
 """
 
 from __future__ import annotations
@@ -49,13 +49,30 @@ def main(kind: str, broker: str, source: str, sink: str, checkpoint: str, jars: 
     )
     records = (reader if kind == "realtime" else reader.option("maxOffsetsPerTrigger", most)).load()
     kafka = {"kafka.bootstrap.servers": broker, "topic": sink, **({} if kind == "realtime" else LARGE_REQUESTS)}
-    kinds = {"sql": sql, "window": window, "batch": batch, "realtime": realtime, "per_key": per_key}
+    kinds = {"sql": sql, "ten": ten, "window": window, "batch": batch, "realtime": realtime, "per_key": per_key}
     query = kinds[kind](records, kafka)
     query.option("checkpointLocation", checkpoint).start().awaitTermination()
 
 
 def sql(records: DataFrame, kafka: dict[str, str]) -> Any:
     return large_payments(records).writeStream.format("kafka").options(**kafka)
+
+
+def ten(records: DataFrame, kafka: dict[str, str]) -> Any:
+    rows = (
+        read(records, PAYMENT)
+        .where("amount > 250")
+        .withColumn("total", F.expr("amount * 1.19"))
+        .withColumn("id", F.col("id").cast("string"))
+        .fillna({"note": "none", "country": "unknown"})
+        .withColumnRenamed("country", "land")
+        .withColumn("account", F.sha2("account", 256))
+        .withColumns({"land": F.upper("land"), "size": F.when(F.col("total") > 1000, "large").otherwise("small")})
+        .where("length(land) > 0")
+        .drop("note")
+        .select("key", "id", "account", "total", "land", "size")
+    )
+    return written(rows).writeStream.format("kafka").options(**kafka)
 
 
 def batch(records: DataFrame, kafka: dict[str, str]) -> Any:

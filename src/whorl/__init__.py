@@ -1,7 +1,7 @@
 """Whorl: recursive, stateful stream processing on Spark. Pipelines are YAML; what they write to Kafka is exactly once.
 
 The names here are what operators in Python need, and the errors. Importing them loads no Spark and no Kafka client: they are
-imported on executors, in tests and in editors. `read_state`, which needs both, is loaded when it is first used.
+imported on executors, in tests and in editors. `Pipeline`, `StreamProcessor`, `read_state` and `read_table` are loaded when they are first used.
 
 To know the system, read in this order:
 
@@ -14,13 +14,14 @@ To know the system, read in this order:
     jobs.runner                 the table of contents: load, check, plan, look, start, await
     tasks.driver, .task, .run   the protocol, its steps numbered as in docs/exactly-once.md
     reading.reader              what operators keep, read from outside
+    processor.processor         the loop in the user's own hands: fetch, process, commit
     cli.main                    the verbs
 
 docs/life-of-a-record.md walks the same way with a record in its hand.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whorl.errors import (
     CheckFailed,
@@ -37,6 +38,11 @@ from whorl.operators.program import PartitionProgram
 from whorl.operators.record import Metadata, Record, Row
 from whorl.state.states import ListState, MapState, ValueState
 
+if TYPE_CHECKING:
+    from whorl.pipelines.pipeline import Pipeline
+    from whorl.reading.frame import read_state
+    from whorl.reading.table import read_table
+
 __all__ = [
     "BatchOperator",
     "CheckFailed",
@@ -48,17 +54,25 @@ __all__ = [
     "Metadata",
     "OperatorFailed",
     "PartitionProgram",
+    "Pipeline",
     "PipelineError",
     "Record",
     "Retry",
     "Row",
+    "StreamProcessor",
     "UsageError",
     "ValueState",
     "WhorlError",
     "WorldError",
     "read_state",
+    "read_table",
 ]
-_LATER = {"read_state": "whorl.reading.frame"}
+_LATER = {
+    "Pipeline": "whorl.pipelines.pipeline",
+    "StreamProcessor": "whorl.processor.processor",
+    "read_state": "whorl.reading.frame",
+    "read_table": "whorl.reading.table",
+}
 
 
 def __getattr__(name: str) -> Any:

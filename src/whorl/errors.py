@@ -18,7 +18,7 @@ All of them cross process borders: `pickle` gives back an equal error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,6 +138,23 @@ class Superseded(WorldError):
 class Unavailable(WorldError):
     code = "unavailable"
     retryable = True
+
+
+def error_as_data(error: WhorlError) -> dict[str, Any]:
+    """For other processes, as JSON has it."""
+    return {"kind": type(error).__name__, "args": list(error.args), "fields": error.__dict__}
+
+
+def error_of_data(data: Mapping[str, Any]) -> WhorlError:
+    """An equal one; of a kind that is not known here, a WorldError."""
+    known = {kind.__name__: kind for kind in _kinds(WhorlError)}
+    return _rebuild(known.get(data["kind"], WorldError), tuple(data["args"]), data["fields"])
+
+
+def _kinds(kind: type[WhorlError]) -> Iterator[type[WhorlError]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from _kinds(below)
 
 
 class Retry(Exception):

@@ -81,5 +81,7 @@ class Schema:
         return dict(self.columns).get(name, UNKNOWN)
 
 
+INFER = Schema(())
+"""Stands for columns that are found when a pipeline first starts."""
 TEXT = Schema((("value", "string"),))
 BYTES = Schema((("value", "binary"),))

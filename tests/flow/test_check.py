@@ -93,7 +93,6 @@ CASES = {
         "sources:\n  s: {type: kafka, topic: t}\nsinks:\n  o: {type: kafka, topic: t, format: csv}\n", ["4:38 format"]
     ),
     "bad column type": ("sources:\n  s: {type: kafka, topic: t, schema: {a: string, b: strng}}\n" + TAIL, ["2:53 value"]),
-    "infer comes later": ("sources:\n  s: {type: kafka, topic: t, schema: infer}\n" + TAIL, ["2:38 not-yet"]),
     "bad start": ("sources:\n  s: {type: kafka, topic: t, start: erliest}\n" + TAIL, ["2:37 value"]),
     "bad start time": ("sources:\n  s: {type: kafka, topic: t, start: {timestamp: noon}}\n" + TAIL, ["2:49 value"]),
     "bad offset": ("sources:\n  s: {type: kafka, topic: t, start: {offsets: {t: {0: x}}}}\n" + TAIL, ["2:55 value"]),
@@ -104,6 +103,7 @@ CASES = {
     "dot in a source's id": ("sources:\n  a.b: {type: rate}\n" + TAIL, ["2:3 value"]),
     "keys of a list": ("sources:\n  s: {type: list, rows: [1, 2], keys: [a]}\n" + TAIL, ["2:3 value"]),
     "settings": (HEAD + TAIL + "settings:\n  commit_interval: fast\n  taskz: 3\n", ["6:20 duration", "7:3 unknown-key"]),
+    "contradiction": (HEAD + TAIL + "settings: {tasks: 4, max_tasks: 2}\n", ["5:19 contradiction"]),
     "timeout": (HEAD + TAIL + "settings: {timeout: 2m}\n", ["5:21 timeout"]),
     "duplicate key": (HEAD + TAIL + "sinks: {}\n", ["5:1 duplicate-key"]),
     "syntax": ("sources: [\n", ["2:1 yaml"]),
@@ -216,6 +216,11 @@ CASES = {
         operators("{id: a, type: aggregate, by: [id], columns: {n: count(*)}}").replace("type: list", "type: file, path: f"),
         ["6:3 mode"],
     ),
+    "a registry that is away": (
+        "sources:\n  s: {type: kafka, topic: t, format: {type: avro, registry: 'http://127.0.0.1:9', subject: t-value}}\n"
+        "sinks:\n  o: {type: list, from: s}\n",
+        ["2:38 registry"],
+    ),
     "replay": (operators("{id: a, type: filter, where: amount > rand()}"), ["4:41 replay"]),
     "type": (operators("{id: a, type: fill, columns: {tags: x}}"), ["4:39 type"]),
     "import": (operators("{id: a, type: python, function: no_such_module.f}"), ["4:35 import"]),
@@ -240,7 +245,7 @@ def test_findings_and_their_places(write, name):
 
 def test_every_code_is_provoked():
     provoked = {place.split()[1] for _, places in CASES.values() for place in places}
-    elsewhere = {"file", "profile", "size"}
+    elsewhere = {"contradiction", "file", "profile", "size"}
     assert provoked | elsewhere == set(CODES)
 
 

@@ -24,12 +24,12 @@ from whorl.kafka.reading import read_to_end
 from whorl.kafka.topics import Cluster
 
 
-def eventually(condition: Callable[[], Any], within: float = 60.0, what: str = "") -> Any:
+def eventually(condition: Callable[[], Any], within: float = 120.0, what: str = "", pause: float = 0.05) -> Any:
     until = time.monotonic() + within
     while time.monotonic() < until:
         if result := condition():
             return result
-        time.sleep(0.05)
+        time.sleep(pause)
     raise AssertionError(f"not within {within:g} s: {what or condition}")
 
 
@@ -114,7 +114,7 @@ class Running:
         except StopIteration:
             return []
 
-    def wait(self, within: float = 60.0) -> int:
+    def wait(self, within: float = 120.0) -> int:
         return self.process.wait(within)
 
     def stop(self) -> int:
@@ -134,8 +134,10 @@ class Feed:
 
     KEYS = 20
 
-    def __init__(self, address: str, topic: str) -> None:
+    def __init__(self, address: str, topic: str, every: float = 0.01) -> None:
+        """Twenty records every so many seconds."""
         self.counts: dict[str, int] = defaultdict(int)
+        self._every = every
         self._topic = topic
         self._producer = Producer(
             {
@@ -154,7 +156,7 @@ class Feed:
         return self
 
     def _run(self) -> None:
-        while not self._over.wait(0.01):
+        while not self._over.wait(self._every):
             self.write(20)
 
     def write(self, records: int) -> None:
@@ -199,7 +201,7 @@ def grow(address: str, topic: str, partitions: int) -> None:
     eventually(lambda: admin.list_topics(topic, timeout=5).topics[topic].partitions.get(last), what="all partitions")
 
 
-def more(address: str, topic: str, running: Running, within: float = 60.0) -> None:
+def more(address: str, topic: str, running: Running, within: float = 120.0) -> None:
     """Returns when something was written to a topic since."""
     cluster = Cluster(KafkaClients(address))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import urllib.request
@@ -76,6 +77,16 @@ class StandaloneCluster:
             if b"CoarseGrainedExecutorBackend" in words and self.master.encode() not in words:
                 found.append(int(command.parent.name))
         return [pid for pid in found if self._is_ours(pid)]
+
+    def kill_a_worker(self) -> None:
+        """With its executors, as when its machine dies."""
+        worker = self._processes[-1]
+        below = [
+            pid for pid in self.executors() if f"/work-{len(self._processes) - 2}/" in os.readlink(f"/proc/{pid}/cwd")
+        ]
+        worker.kill()
+        for pid in below:
+            os.kill(pid, signal.SIGKILL)
 
     def _is_ours(self, pid: int) -> bool:
         try:

@@ -1,4 +1,4 @@
-"""The same pipeline on a standalone Spark cluster of two workers: code is shipped, an executor dies, nothing is lost or doubled."""
+"""A job on a standalone Spark cluster of two workers: code is shipped, an executor dies, then a whole worker, nothing is lost or doubled."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from running import CLEAN, Feed, Running, count_committed, eventually, judge, more
+from running import CLEAN, Feed, Running, count_committed, eventually, judge
 from standalone import StandaloneCluster
+from tests.server.running_server import Serving
 
 from whorl.broker import Broker
 
@@ -21,16 +22,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneClus
     cluster.stop()
 
 
-def test_tasks_and_a_query_run_on_executors_and_survive_one(
-    broker: Broker,
-    cluster: StandaloneCluster,
-    whorl_run: Callable[..., Running],
-    topic: Callable[..., str],
-    tmp_path: Path,
+def test_tasks_and_a_query_run_on_executors_and_survive_one_and_a_worker(
+    broker: Broker, cluster: StandaloneCluster, topic: Callable[..., str], tmp_path: Path
 ) -> None:
     source, sink = topic(4), topic(4)
-    (tmp_path / "shipped.py").write_text("def mark(row):\n    return {**row, 'marked': True}\n")
-    file = tmp_path / "shipped.yaml"
+    (tmp_path / "shipped").mkdir()
+    (tmp_path / "shipped" / "shipped.py").write_text("def mark(row):\n    return {**row, 'marked': True}\n")
+    file = tmp_path / "shipped" / "shipped.yaml"
     file.write_text(
         f"name: {source}\n"
         f"sources: {{in: {{type: kafka, topic: {source}}}}}\n"
@@ -41,15 +39,28 @@ def test_tasks_and_a_query_run_on_executors_and_survive_one(
         "settings: {tasks: 2, partitions: 2, spark: {spark.executor.cores: 4, spark.cores.max: 8, spark.executor.memory: 512m}}\n"
     )
     feed = Feed(broker.address, source).start()
-    running = whorl_run(file, "--master", cluster.master)
-
-    more(broker.address, sink, running, within=120)
-    os.kill(eventually(cluster.executors)[0], signal.SIGKILL)
-    more(broker.address, sink, running, within=120)
-    feed.stop()
-    eventually(lambda: count_committed(broker.address, sink) >= sum(feed.counts.values()), what="all of it")
-    assert running.stop() == 0, running.output
+    server = Serving(tmp_path / "data", broker.address, "--task-managers", "1")
+    try:
+        job = server.submit(file, f"master={cluster.master}")
+        server.until(job, "RUNNING")
+        _more(broker.address, sink)
+        os.kill(eventually(cluster.executors)[0], signal.SIGKILL)
+        _more(broker.address, sink)
+        eventually(lambda: len(cluster.executors()) == 2, 60, "Spark has started another executor")
+        cluster.kill_a_worker()
+        _more(broker.address, sink)
+        feed.stop()
+        eventually(lambda: count_committed(broker.address, sink) >= sum(feed.counts.values()), 120, "all of it")
+        server.act(job, "stop", savepoint=False)
+    finally:
+        server.end()
     assert judge(broker.address, sink, feed.counts) == CLEAN
+
+
+def _more(address: str, sink: str) -> None:
+    """Returns when something was written since."""
+    before = count_committed(address, sink)
+    eventually(lambda: count_committed(address, sink) > before, 120, "records flow")
 
 
 def test_too_few_slots_is_told_at_once(

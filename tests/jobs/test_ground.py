@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from whorl.config.loader import load
+from whorl.config.settings import Settings
 from whorl.flow.check import checked
 from whorl.jobs.begin import first_positions
+from whorl.jobs.gaps import Terms
 from whorl.jobs.ground import survey
 from whorl.jobs.preflight import Flight, _own_topics
 from whorl.plan import naming
@@ -17,6 +19,7 @@ from whorl.tasks.layout import Layout
 from whorl.tasks.register import ComponentEntry, QueryEntry, Registration
 
 Place = tuple[str, int]
+TERMS = Terms(Settings())
 PIPELINE = """
 name: orders
 sources: {in: {type: kafka, START}}
@@ -60,8 +63,8 @@ def test_a_first_start_leaves_what_an_earlier_run_left_on_an_edge(tmp_path: Path
     cluster, made = Answers("orders", "orders.a_b", "done"), plan(tmp_path, "topic: orders")
     ground = survey(made, cluster, None)  # type: ignore[arg-type]
     a, b = made.components
-    assert first_positions(cluster, a, ground, False, {}) == {("orders", 0): 0}  # type: ignore[arg-type]
-    assert first_positions(cluster, b, ground, False, {}) == {("orders.a_b", 0): 500}  # type: ignore[arg-type]
+    assert first_positions(cluster, a, ground, TERMS, {}) == {("orders", 0): 0}  # type: ignore[arg-type]
+    assert first_positions(cluster, b, ground, TERMS, {}) == {("orders.a_b", 0): 500}  # type: ignore[arg-type]
 
 
 def test_partitions_that_joined_are_read_from_their_first_record(tmp_path: Path) -> None:
@@ -69,7 +72,7 @@ def test_partitions_that_joined_are_read_from_their_first_record(tmp_path: Path)
     ground = survey(made, cluster, None)  # type: ignore[arg-type]
     ground.partitions["orders"] = 2
     had = {("orders", 0): 77}
-    assert first_positions(cluster, made.components[0], ground, False, had) == {("orders", 1): 0}  # type: ignore[arg-type]
+    assert first_positions(cluster, made.components[0], ground, TERMS, had) == {("orders", 1): 0}  # type: ignore[arg-type]
 
 
 def test_a_changelog_or_a_ledger_that_is_gone_is_not_made_anew_in_silence(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ def test_the_driver_dies_at_every_step(
     assert judge(broker.address, sink, feed.counts) == CLEAN
 
 
+@pytest.mark.long
 def test_a_worker_and_the_broker_die(broker: Broker, whorl_run: Start, query: Query, tmp_path: Path) -> None:
     file, source, sink = query
     feed = Feed(broker.address, source)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 from confluent_kafka import Producer
 from running import Running
 
@@ -34,6 +35,7 @@ class Counting(KeyedOperator):
 """
 
 
+@pytest.mark.long
 def test_it_goes_on_where_it_ended(
     broker: Broker, topic: Callable[..., str], whorl_run: Callable[..., Running], tmp_path: Path
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from whorl.cli.live import LiveView
+from whorl.cli.live import LiveView, news_of
 from whorl.config.loader import load
 from whorl.config.settings import Restart
 from whorl.flow.check import checked
@@ -81,7 +81,7 @@ def test_what_follows(tmp_path: Path, action: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: now))
     nothing: Any = None
     queries: Any = SimpleNamespace(plan=plan_of(tmp_path, action), jobs={})
-    job = Job(nothing, queries, nothing, {}, nothing)
+    job = Job(nothing, queries, nothing, {}, nothing, nothing, [])
     job.watch.expect("spread", 1, 1)
     for n in range(1, 30):
         now += 3.0
@@ -91,5 +91,5 @@ def test_what_follows(tmp_path: Path, action: str, monkeypatch: pytest.MonkeyPat
     assert "the loop at 'spread' runs away" in notice and "max_rounds" in notice
     assert (job.error.code if job.error else None) == ("runaway" if action == "stop" else None)
     console = Console(record=True, width=300)
-    LiveView(console).show(job, {})
+    LiveView(console).show(job, {}, news_of(job))
     assert notice in console.export_text() and job.notices == []

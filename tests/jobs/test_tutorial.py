@@ -52,7 +52,8 @@ def told(text: str) -> list[str]:
     """Lines as the page has them; those on the way of a run, of which there are more or fewer, are left out."""
     for pattern, word in VARYING:
         text = re.sub(pattern, word, text, flags=re.MULTILINE)
-    passing = ("created topic", "visits: starting", "visits: joining", "visits: restoring", "visits: running")
+    steps = ("starting", "joining", "restoring", "running", "latency")
+    passing = ("created topic", *(f"visits: {step}" for step in steps))
     return [line for line in text.splitlines() if line.strip() and not line.startswith((*passing, ".", "="))]
 
 

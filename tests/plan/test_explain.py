@@ -85,6 +85,22 @@ name: export
 {TRANSACTIONS}
 sinks: {{archive: {{type: file, path: data/archive, format: parquet}}}}
 """
+STORES = """
+name: shop
+sources:
+  payments: {type: kafka, topic: payments, schema: {id: long, account: string, amount: long, country: string}}
+  accounts: {type: jdbc, url: 'jdbc:postgresql://db/shop?password=secret', table: accounts, schema: {account: string, name: string}, refresh: 10m}
+  lands: {type: delta, path: lands, static: true, schema: {country: string, land: string}}
+operators:
+  - {id: named, type: join, from: [payments, accounts], on: account, kind: left}
+  - {id: landed, type: join, from: [named, lands], on: country, kind: left}
+  - {id: total, type: aggregate, from: payments, by: [account], columns: {n: count(*)}}
+sinks:
+  totals: {type: jdbc, url: 'jdbc:postgresql://db/shop?password=secret', table: totals, key: account, from: total}
+  hook: {type: http, url: 'https://example.com/in', from: landed}
+  visits: {type: hive, table: visits, partition_by: country, from: landed}
+  lake: {type: delta, path: lake, from: payments}
+"""
 LIST_TO_SQL = """
 name: trial
 sources: {words: {type: list, rows: [{word: a}, {word: b}, {word: a}]}}
@@ -132,6 +148,7 @@ def same_as_golden(name: str, text: str) -> None:
         ("file_to_kafka", FILE_TO_KAFKA, "", {}),
         ("kafka_to_file", KAFKA_TO_FILE, "", {}),
         ("list_to_sql", LIST_TO_SQL, "", {}),
+        ("stores", STORES, "", {}),
         ("both_hosts", BOTH_HOSTS, "", {}),
         ("realtime", REALTIME, "", {}),
     ],

@@ -373,3 +373,20 @@ def test_a_query_reads_a_stream(findings_of: Findings) -> None:
     ((code, message, _),) = findings_of(pipeline(SQL, source=FILES.replace("}}}", "}, static: true}}")))
     assert code == "inputs"
     assert "'spend' reads no stream" in message
+
+
+def test_dynamic_allocation_is_for_queries_alone(plan_of: MakePlan) -> None:
+    sql = """
+        sources: {in: {type: kafka, topic: in, format: json, schema: {n: long}}}
+        operators: [{id: sql, type: sql, query: SELECT n FROM in}]
+        sinks: {out: {type: kafka, topic: out, from: OF}}
+        settings: {dynamic_allocation: true}
+        """
+    assert plan_of(sql.replace("OF", "sql")).settings.dynamic_allocation
+    with pytest.raises(CheckFailed, match="'two' runs in tasks, which hold their executors for ever"):
+        plan_of(
+            sql.replace(
+                "query: SELECT n FROM in}",
+                "query: SELECT n FROM in}, {id: two, type: python, from: sql, function: 'builtins:dict'}",
+            ).replace("OF", "two")
+        )

@@ -44,6 +44,7 @@ CASES: dict[str, dict[str, Any]] = {
     "average": {"type": "average", "key": ["who"], "of": "m"},
     "reduce": {"type": "reduce", "key": ["who"], "init": 0.0, "with": "acc + x"},
     "latest": {"type": "latest", "key": ["who"], "time": "at"},
+    "limit": {"type": "limit", "key": ["who"], "rows": 2},
     "sessionize": {"type": "sessionize", "key": ["who"], "time": "at", "gap": "20s", "aggregates": {"t": "sum(x)"}},
     "windows": {"type": "average", "key": ["who"], "of": "x", "time": "at", "window": "20s"},
     "sliding": {"type": "average", "key": ["who"], "of": "x", "time": "at", "window": "20s", "every": "5s"},

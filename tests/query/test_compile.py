@@ -216,11 +216,11 @@ def test_where_nobody_writes_dead_letters_none_is_lost(at_rest: Make) -> None:
     made = at_rest(text, s=[ROWS[0]])
     made.with_kind(OutputKind.FILE)
     compiled = made.compiled()
-    assert compiled.written is None and compiled.file is not None
-    assert [tuple(row) for row in compiled.file.collect()] == [("a", 1.5, 1)]
+    assert compiled.written is None and compiled.rows is not None
+    assert [tuple(row) for row in compiled.rows.collect()] == [("a", 1.5, 1)]
     made.send("s", [Given("bad")])
     with pytest.raises(Exception, match="the value is not json that fits"):
-        made.compiled().file.collect()
+        made.compiled().rows.collect()
 
 
 def test_what_a_query_does_not_know_it_refuses(at_rest: Make) -> None:

@@ -69,6 +69,12 @@ FIXED = [
     Case("add", {"column": "i", "value": 2}),
     Case("add", {"column": "d", "value": 0.5}),
     Case("select", {"columns": ["st", "mp", "w", "m"]}),
+    Case("flatten", {}),
+    Case("flatten", {"columns": ["st"], "separator": "."}),
+    Case("explode", {"column": "a", "as": "each", "outer": True}),
+    Case("mask", {"columns": {"s": "hash", "i": "hash", "l": "redact", "num": "last2", "d": None}, "salt": "pepper'"}),
+    Case("sample", {"fraction": 0.5, "by": ["s", "i"], "seed": "x"}),
+    Case("sample", {"fraction": 1, "by": "l"}),
 ]
 
 

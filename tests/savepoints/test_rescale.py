@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from helpers_life import SESSION, Board
 
-from whorl.cli.rescale import _wanted
 from whorl.config.settings import Settings
 from whorl.errors import WorldError
+from whorl.jobs.aside import foreseen
 from whorl.jobs.interlude import Interlude
 from whorl.plan import naming
 from whorl.query.checkpoint import MANIFEST, Checkpoint, Manifest
@@ -92,16 +92,16 @@ def with_query(folder: Path, kept: dict[str, tuple[str, ...]]) -> Any:
 
 def test_only_what_keeps_state_is_meant_where_nothing_is_named(tmp_path: Path) -> None:
     pipeline = with_query(tmp_path, {})
-    assert _wanted(pipeline, Rescale("x", 0, 3)) == {
+    assert foreseen(pipeline, Rescale("x", 0, 3)) == {
         "copy": {"tasks": [2, 2], "partitions": [4, 4]},
         "sums": {"tasks": [0, 0], "partitions": [4, 3]},
     }
-    assert _wanted(pipeline, Rescale("x", 0, 2, ("copy",)))["copy"]["partitions"] == [4, 2]
-    assert list(_wanted(pipeline, Rescale("x", 1, 0))) == ["copy"]
+    assert foreseen(pipeline, Rescale("x", 0, 2, ("copy",)))["copy"]["partitions"] == [4, 2]
+    assert list(foreseen(pipeline, Rescale("x", 1, 0))) == ["copy"]
 
 
 def test_tasks_and_queries_that_keep_state_go_together(tmp_path: Path) -> None:
-    shown = _wanted(with_query(tmp_path, {"copy": ()}), Rescale("x", 1, 2))
+    shown = foreseen(with_query(tmp_path, {"copy": ()}), Rescale("x", 1, 2))
     assert shown["copy"] == {"tasks": [2, 1], "partitions": [4, 2]}
     assert shown["sums"]["partitions"] == [4, 2]
 
@@ -110,4 +110,4 @@ def test_where_nothing_keeps_state_one_must_be_named(tmp_path: Path) -> None:
     pipeline = with_query(tmp_path, {})
     pipeline.registration = replace(pipeline.registration, queries={})
     with pytest.raises(WorldError, match="no component of 'both' keeps state"):
-        _wanted(pipeline, Rescale("x", 0, 2))
+        foreseen(pipeline, Rescale("x", 0, 2))

@@ -11,7 +11,7 @@ from whorl.operators.chain import StepFailed
 from whorl.operators.record import Metadata, Record
 from whorl.plan import naming
 from whorl.plan.plan import Output, OutputKind
-from whorl.sinks.kafka import BY_KEY, dead_letter, emitter, key_maker
+from whorl.sinks.kafka import BY_KEY, dead_letter, emitter, entry_maker, key_maker
 from whorl.sinks.view import ViewReader
 from whorl.testing.memory import MemoryBroker, MemoryClients
 
@@ -137,3 +137,24 @@ def test_a_view_gives_rows_once_and_knows_its_end():
     assert reader.has_reached({("view", 0): 6, ("view", 1): 0}), "the end lies behind the markers"
     assert not reader.has_reached({("view", 0): 7, ("view", 1): 0})
     reader.close()
+
+
+def entries_of(messages, limit=1_000_000, **output):
+    out = Output("out", OutputKind.SINK, "topic", JSON, None, **output)
+    return entry_maker(out, 4, limit)([b"1"] * len(messages), [b"k"] * len(messages), messages)
+
+
+@pytest.mark.parametrize("output", [{}, {"headers": False}, {"keyed": False}])
+def test_many_entries_are_as_each_alone(output):
+    messages = [Message({"timestamp": (1, time), "headers": [("h", b"1")] if time else None}) for time in (0, 7)]
+    alone = [emitted(1, Metadata(message, b"k"), **output) for message in messages]
+    assert entries_of(messages, **output) == alone
+
+
+@pytest.mark.parametrize(
+    ("fields", "limit"),
+    [({"timestamp": (0, -1)}, 1_000_000), ({}, 513), ({"headers": [("h", b"x" * 100)]}, 600)],
+)
+def test_many_entries_are_made_only_where_none_must_be_looked_at_alone(fields, limit):
+    with pytest.raises(StepFailed):
+        entries_of([Message(), Message(fields)], limit)

@@ -50,7 +50,7 @@ class Life:
         self.open()
 
     def commit(self, store: bool = True) -> list[tuple[bytes, bytes | None]]:
-        delta, record = self.lp.delta(), repr(self.lp.times()).encode()
+        delta, record = list(self.lp.delta().items()), repr(self.lp.times()).encode()
         self.log += [*delta, (LP_KEY, record)]
         if store:
             self.lp.store(len(self.log), record)

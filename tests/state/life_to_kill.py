@@ -45,7 +45,7 @@ def live(folder: Path, file: Path, chance: random.Random) -> None:
                 key = b"%d" % chance.randrange(2000)
                 table.delete(key) if chance.random() < 0.3 else table.put(key, "v" * chance.randrange(300))
                 lp.keep()
-            delta = lp.delta()
+            delta = lp.delta().items()
             out.write(b"".join(map(msgpack.packb, delta)))
             out.flush()
             out.write(msgpack.packb(COMMIT))

@@ -107,3 +107,31 @@ def test_memory_sorts_only_when_scanned():
     assert [key for key, _ in memory.scan(b"")] == [b"a", b"b"]
     memory.write({b"aa": b"", b"b": None}, META)
     assert memory._sorted == [b"a", b"aa"]
+
+
+def test_many_are_found_as_each_alone(backend):
+    long = b"x" * 600
+    entries = {b"a": b"1", long: b"2", b"c": b"3"}
+    backend.write(entries, FITTING)
+    backend.write({b"c": None, b"d": b"4"}, FITTING)
+    wanted = [b"a", long, b"b", b"c", b"d"]
+    assert backend.get_many(wanted) == {b"a": b"1", long: b"2", b"d": b"4"}
+    assert backend.get_many([]) == {}
+
+
+def test_its_size_is_known_without_a_count(backend):
+    before = backend.size()
+    backend.write({b"a\0%d" % n: b"x" * 100 for n in range(50)}, META)
+    backend.write({b"a\0%d" % n: b"y" * 3000 for n in range(40)}, META)
+    backend.write({b"a\0%d" % n: None for n in range(45, 60)}, META)
+    assert backend.count() == 45  # what waits is written with it
+    size = backend.size()
+    assert size.entries == 45
+    assert 40 * 3000 < size.bytes - before.bytes < 3 * 40 * 3000
+
+
+def test_the_size_of_a_store_in_memory_is_that_of_its_keys_and_values():
+    backend = MemoryBackend()
+    backend.write({b"ab": b"123", b"c": b"1", b"d": b"1"}, META)
+    backend.write({b"ab": b"1", b"c": None, b"nobody": None}, META)
+    assert backend.size() == (2, 2 + 1 + 1 + 1)

@@ -78,3 +78,14 @@ def test_one_that_is_closed_counts_no_more(stores: list[tuple[Counting, WriteBeh
     put(stores[0][1], "k", 10_000)
     stores[0][1].close()
     assert backlog.used == 0 and stores[0][0].writes == 1
+
+
+def test_what_has_waited_for_its_time_is_in_the_size() -> None:
+    now = 0.0
+    under = Counting()
+    store = WriteBehind(under, age=5.0, clock=lambda: now)
+    put(store, "a", 10)
+    now = 4.0
+    assert (store.size(), under.writes) == ((0, 0), 0)
+    now = 5.0
+    assert (store.size(), under.writes) == ((1, 11), 1)

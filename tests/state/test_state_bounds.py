@@ -208,4 +208,4 @@ def test_shares() -> None:
 def test_who_has_no_limit_has_no_order() -> None:
     harness = OperatorHarness(Keeper)
     harness.send("a", {"value": "x"})
-    assert not any(key.startswith(ORDER.encode()) for key, _ in harness._lp.delta())
+    assert not any(key.startswith(ORDER.encode()) for key in harness._lp.delta())

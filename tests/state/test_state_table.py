@@ -56,7 +56,7 @@ def test_a_value_that_cannot_be_kept_is_refused_when_it_is_put(life: Life):
     table = life.lp.table("op", "s")
     with pytest.raises(PipelineError, match="'set' cannot be kept"):
         table.put(b"k", {1})
-    assert table.values == {} and life.lp.delta() == []
+    assert table.values == {} and life.lp.delta() == {}
 
 
 def test_many_at_once(life: Life):

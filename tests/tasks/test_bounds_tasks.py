@@ -87,6 +87,7 @@ LIMITED = {
     "average": "key: k, of: n",
     "reduce": "key: k, init: 0, with: acc + n, as: n",
     "latest": "key: k",
+    "limit": "key: k, rows: 3",
     "deduplicate": "message_id: k",
     "python": "class: test_bounds_tasks.Keeper, key: k, returns: {k: string, n: long}",
 }

@@ -147,7 +147,7 @@ def test_a_clock_that_is_set_back_makes_nothing_last_longer(of):
     harness.run()
     told = [row for row in harness.sink("out") if row]
     assert [row["last"] for row in told if "last" in row] == [None, 0, None]
-    assert [row["rings"] for row in told if "rings" in row] == [row["now"] + 5 for row in told[:2]]
+    assert [row["rings"] for row in told if "rings" in row] == sorted({row["now"] + 5 for row in told[:2]})
     assert min(row["now"] for row in told) == told[0]["now"] and told[1]["now"] < began + 1
 
 

@@ -170,3 +170,21 @@ def test_an_input_is_silent_for_longer_than_its_patience() -> None:
     silence.heard(0, "a")
     clock.wait(59)
     assert list(silence.broken_off()) == [(0, "a"), (0, "b")]
+
+
+def test_what_is_kept_and_how_far_event_time_is_are_told(tmp_path: Path) -> None:
+    late = harness(tmp_path, "Brief")
+    late.send("in", rows(("a", 0), ("b", 1), ("c", 60)))
+    orders, figures, process = Orders(), Figures(), late.process()
+    process.start()
+
+    def stop(timeout: float) -> None:
+        late.clock.wait(timeout)
+        orders.stopping = figures.state_keys == 3
+
+    late.broker.idle = stop
+    with late.user_code():
+        process.task(late.plan.components[0], 0, orders, figures).run()
+    told = figures.snapshot()
+    assert (told["state_keys"], told["state_bytes"] > 0) == (3, True)
+    assert told["watermark"] == round((NOON + timedelta(seconds=60)).timestamp() * 1000)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from confluent_kafka import KafkaError
 
@@ -173,20 +175,13 @@ def test_an_order_to_skip_hands_the_record_to_its_policy(harness_of):
     assert (figures.read, figures.dead, figures.step) == (3, 1, "running")
 
 
-@pytest.mark.parametrize(
-    ("code", "says"),
-    [
-        (KafkaError.UNKNOWN_TOPIC_OR_PART, "topic '.*' does not exist any more"),
-        (KafkaError.OFFSET_OUT_OF_RANGE, "is gone from Kafka"),
-    ],
-)
-def test_what_is_gone_is_said_plainly(harness_of, code, says):
+def test_a_topic_that_is_gone_is_said_plainly(harness_of):
     harness = harness_of(COUNTED, SAME)
     process = harness.process()
     process.start()
-    late = process.attempt(Faults(fail={"consumer.consume": Failure(code)}))
+    late = process.attempt(Faults(fail={"consumer.consume": Failure(KafkaError.UNKNOWN_TOPIC_OR_PART)}))
     harness.send("in", [{"n": 1}, {"n": 2}])
-    with harness.user_code(), pytest.raises(WorldError, match=says):
+    with harness.user_code(), pytest.raises(WorldError, match="does not exist any more"):
         late.work()
     assert harness.broker.open_transactions() == []
 
@@ -197,9 +192,66 @@ def test_an_offset_that_retention_took_is_an_error_and_no_silent_jump(harness_of
     process = harness.process()
     process.start()
     harness.broker.delete_records("in", 0, 3)
-    with harness.user_code(), pytest.raises(WorldError, match="offset 0 of in/0 is gone from Kafka"):
+    with harness.user_code(), pytest.raises(WorldError, match="3 records of in/0 from offset 0 on are gone from Kafka"):
         process.work()
     assert harness.sink("out") == []
+    assert harness.broker.open_transactions() == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        COUNTED + "settings: {on_gap: earliest}",
+        COUNTED.replace("topic: in,", "topic: in, on_gap: earliest,"),
+        COUNTED.replace("topic: in,", "topic: in, max_rate: 1000,") + "settings: {on_gap: earliest}",
+    ],
+)
+def test_a_gap_that_is_accepted_is_counted_and_passed(harness_of, monkeypatch, text):
+    harness = harness_of(text, SAME)
+    harness.send("in", [{"n": n} for n in range(4)])
+    process = harness.process()
+    process.start()
+    harness.broker.delete_records("in", 0, 3)
+    noted = Figures()
+    monkeypatch.setattr("whorl.testing.process.Figures", lambda: noted)
+    with harness.user_code():
+        process.work()
+    assert [row["n"] for row in harness.sink("out")] == [3]
+    figures = noted.snapshot()
+    assert figures["lost"] == 3 and figures["gaps"] == ["3 records of in/0 from offset 0 on are gone from Kafka"]
+    assert harness.broker.offsets("p.work") == {("in", 0): 4}
+
+
+def test_offsets_of_a_partition_where_nothing_comes_do_not_expire(harness_of):
+    harness = harness_of(COUNTED, SAME, partitions=2)
+    harness.send("in", [Given('{"n": 1}', key="a")])
+    process = harness.process()
+    process.start()
+    orders, figures = Orders(), Figures()
+    task = process.task(harness.plan.components[0], 0, orders, figures)
+    seen = []
+
+    def idle(timeout):
+        harness.clock.wait(timeout if harness.broker.open_transactions() else 600)
+        if len(harness.broker.offsets("p.work")) == 2:
+            seen.append(harness.clock())
+            harness.broker._transactions._groups.clear()
+        orders.stopping = len(seen) == 4
+
+    harness.broker.idle = idle
+    with harness.user_code():
+        task.run()
+    _, *commits = seen  # the first are those of the driver
+    assert all(3600 <= later - sooner <= 5000 for sooner, later in pairwise(commits))
+
+
+def test_a_topic_that_was_made_anew_is_no_gap(harness_of):
+    harness = harness_of(COUNTED + "settings: {on_gap: earliest}", SAME)
+    harness.send("in", [{"n": n} for n in range(4)])
+    harness.run()
+    del harness.broker.topics()["in"].logs[0]._entries[2:]
+    with pytest.raises(WorldError, match="in/0 ends before offset 4"):
+        harness.run()
 
 
 AT_LEAST_ONCE = COUNTED + "settings: {guarantee: at_least_once, commit_interval: 1s, bulk_records: 2}"
@@ -211,8 +263,13 @@ def test_at_least_once_outputs_leave_at_once_and_positions_stay_exact(harness_of
     harness.run()
     points = harness.faults.points
     assert [row["n"] for row in harness.sink("out")] == list(range(6))
-    commit = points.index("producer.flush")
-    assert points[:commit].count("producer.produce") > 6, "they did not wait for the commit"
+    alone, first, second = (at for at, point in enumerate(points) if point == "producer.flush")
+    assert "producer.commit_transaction" not in points[alone:first], (
+        "what comes alone leaves at once, before its commit"
+    )
+    assert points[first:second].count("producer.produce") == 5, (
+        "as does what follows it; the fifth is the first commit's positions"
+    )
     for k in range(1, len(points) + 1):
         harness = harness_of(AT_LEAST_ONCE, SAME)
         harness.send("in", [{"n": n} for n in range(6)])

@@ -36,7 +36,8 @@ def check(
 def _findings(loaded: Loaded) -> list[Finding]:
     """Those of the graph; where there are none, what keeps the plan from being run as it is asked for."""
     graph, found = examine(loaded)
-    return found or planner.examine(graph, loaded.settings)[1]
+    inferring = any(source.options and source.options.infers for source in loaded.spec.sources)
+    return found if found or inferring else planner.examine(graph, loaded.settings)[1]
 
 
 app = typer.Typer()

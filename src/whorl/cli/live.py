@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -23,8 +23,35 @@ _LINE_EVERY = 5.0
 _RATE_OVER = 3.0
 
 
-_COLUMNS = ("component", "step", "tasks", "records/s", "read", "written", "dead", "lag", "commit ms", "restarts")
+_COLUMNS = (
+    "component",
+    "step",
+    "tasks",
+    "records/s",
+    "read",
+    "written",
+    "dead",
+    "lag",
+    "commit ms",
+    "p50/p99 ms",
+    "restarts",
+)
 _LOOP_COLUMNS = ("round", "messages/s", "active keys")
+
+
+News = tuple[str, str]
+"""What is to be told once: of which component, or of none, and what."""
+
+
+def news_of(job: Job) -> list[News]:
+    """All that is new; it is told by who asks."""
+    news = []
+    for id, query in job.queries.jobs.items():
+        while query.batches.notices:
+            news.append((id, query.batches.notices.pop(0)))
+    while job.notices:
+        news.append(("", job.notices.pop(0)))
+    return news
 
 
 class Rates:
@@ -64,14 +91,12 @@ class LiveView:
         if self._live:
             self._live.stop()
 
-    def show(self, job: Job, rows: dict[str, list[dict[str, Any]]]) -> None:
+    def show(self, job: Job, rows: dict[str, list[dict[str, Any]]], news: Sequence[News] = ()) -> None:
         for sink, new in rows.items():
             self._show_rows(job, sink, new)
-        for id, query in job.queries.jobs.items():
-            while query.batches.notices:
-                self._console.print(f"{id}: {query.batches.notices.pop(0)}", highlight=False, markup=False)
-        while job.notices:
-            self._console.print(job.notices.pop(0), highlight=False, markup=False)
+        for component, text in news:
+            told = f"{component}: {text}" if component else text
+            self._console.print(told, highlight=False, markup=False)
         for id, view in job.watch.components.items():
             self._rates.note(id, view.total("read"))
             self._rates.note(_going_round(id), view.total("messages"))
@@ -120,13 +145,13 @@ class LiveView:
         rate = self._rates.of(id)
         numbers = [f"{rate:,.0f}", *(f"{view.total(name):,.0f}" for name in ("read", "written", "dead", "lag"))]
         tasks = f"{len(view.tasks)} + {view.following}" if view.standbys else str(len(view.tasks))
-        return [step(view), tasks, *numbers, f"{commit_ms(view):.1f}", str(len(view.failures))]
+        return [step(view), tasks, *numbers, f"{commit_ms(view):.1f}", _quick(view.latency_ms), str(len(view.failures))]
 
     def _line(self, id: str, view: ComponentView) -> str:
         rate = self._rates.of(id)
         return (
             f"{id}: {step(view)}, {rate:,.0f} records/s, read {view.total('read'):,.0f}, written {view.total('written'):,.0f}, "
-            f"lag {view.total('lag'):,.0f}, commit {commit_ms(view):.1f} ms"
+            f"lag {view.total('lag'):,.0f}, commit {commit_ms(view):.1f} ms{_bound(view)}"
         )
 
 
@@ -184,6 +209,26 @@ def step(view: ComponentView) -> str:
     first = next((name for name in order if name in view.steps), "running")
     what = {"restoring": STATE, "bootstrapping": TABLES}.get(first)
     return f"{first} {view.progress(what).share:.0%}" if what and view.readings(what) else first
+
+
+def _bound(view: ComponentView) -> str:
+    """What backpressure allows, where it does anything."""
+    rate = view.total("rate_limit")
+    return f", at most {rate:,.0f} records/s" if rate else ""
+
+
+def _quick(latency: Mapping[str, float]) -> str:
+    return f"{latency['p50']:,.0f}/{latency['p99']:,.0f}" if latency else ""
+
+
+def latency_lines(job: Job) -> Iterator[str]:
+    """Of each component: from a record's timestamp to its commit, in the last seconds."""
+    seen = {id: view.latency_ms for id, view in job.watch.components.items()}
+    seen |= {id: query.figures.latency_ms for id, query in job.queries.jobs.items()}
+    for id, latency in seen.items():
+        if latency:
+            told = ", ".join(f"{name} {ms:,.0f} ms" for name, ms in latency.items())
+            yield f"{id}: latency {told}, from record to commit"
 
 
 def commit_ms(view: ComponentView) -> float:

@@ -5,10 +5,12 @@ So `whorl --help` and `whorl check` never pay for pyspark. Exit codes: 0 fine, 1
 
 from __future__ import annotations
 
+import gc
 import sys
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
+from types import ModuleType
 
 import typer
 
@@ -21,17 +23,30 @@ VERBS = {
     "run": "Run a pipeline in the foreground.",
     "dev": "Start a broker, run a pipeline, and run it anew whenever its files change.",
     "test": "Run the cases beside a pipeline; needs no broker and no Spark.",
+    "serve": "Run the job server: jobs under supervision, with REST and a web UI.",
+    "taskmanager": "Run jobs for a job server.",
     "broker": "Start, stop and see the embedded Kafka broker.",
     "topics": "List, describe, create and delete topics.",
     "produce": "Write records to a topic.",
     "consume": "Read records of a topic.",
+    "offsets": "Show how far a pipeline has read; move, export and import its positions.",
     "dead": "List and replay records that failed.",
+    "submit": "Give a pipeline to the job server.",
+    "jobs": "List the jobs of the job server.",
+    "job": "Show a job: its components, savepoints and failures.",
+    "cancel": "End a job at once.",
+    "logs": "Show what a job has said.",
+    "top": "Show the components of all jobs live, those that need a look first.",
+    "delete": "Forget a job that does not run.",
     "savepoint": "Save a pipeline's state and positions, whether it runs or not.",
     "savepoints": "List and delete savepoints.",
     "resume": "Run a pipeline from a savepoint.",
     "rescale": "Change how many tasks or logical partitions a pipeline has.",
     "stop": "Stop a pipeline that runs, with a savepoint.",
     "state": "Show what operators keep by key, whether the pipeline runs or not.",
+    "feedback": "Say what could be better in how a pipeline runs, and which setting changes it.",
+    "clean": "Delete what former lives of pipelines have left behind.",
+    "schema": "Infer the columns of a topic or path; list those that are published.",
     "doctor": "Look at Java, jars, broker and memory, and say what to mend.",
 }
 
@@ -57,11 +72,21 @@ def main(arguments: list[str] | None = None) -> None:
 def call(verb: str, arguments: list[str]) -> None:
     """Runs a verb; ends the process unless all is fine."""
     try:
-        command = typer.main.get_command(import_module(f"whorl.cli.{verb}").app)
+        command = typer.main.get_command(_imported(verb).app)
         command(args=arguments, prog_name=f"whorl {verb}")
     except WhorlError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
+
+
+def _imported(verb: str) -> ModuleType:
+    """What an import makes stays: to look for garbage in it would only take time, now and later."""
+    gc.disable()
+    try:
+        return import_module(f"whorl.cli.{verb}")
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def help_text() -> str:

@@ -34,6 +34,15 @@ AcceptLoss = Annotated[
     list[str] | None,
     typer.Option(metavar="OPERATOR", help="Leave behind what this operator has kept; may be repeated."),
 ]
+LogLevel = Annotated[
+    str | None, typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error.", show_default=False)
+]
+LogFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--log-format", metavar="FORMAT", help="text or json: lines of a log instead of tables.", show_default=False
+    ),
+]
 Verbose = Annotated[bool, typer.Option(help="Show Spark's warnings and whole stack traces.")]
 BrokerOption = Annotated[
     str | None,
@@ -44,3 +53,8 @@ BrokerOption = Annotated[
         show_default=False,
     ),
 ]
+
+
+def logging_sets(level: str | None, format: str | None) -> list[str]:
+    """As `--set` would say it."""
+    return [*([f"logging.level={level}"] if level else []), *([f"logging.format={format}"] if format else [])]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -14,12 +13,12 @@ from whorl.cli.table import table
 from whorl.config.loader import Loaded, load
 from whorl.errors import CheckFailed, UsageError
 from whorl.flow.check import checked
+from whorl.masking import masked
 from whorl.plan.explain import explain
 from whorl.plan.planner import make_plan
 from whorl.plan.structured import as_json, as_mermaid
 
 app = typer.Typer(add_completion=False)
-_SECRET = re.compile(r"password|secret|token|sasl\.jaas|private|ssl\.key\.pem", re.IGNORECASE)
 
 
 @app.command(epilog="Example: whorl plan pipeline.yaml --profile staging")
@@ -43,6 +42,9 @@ def plan(
     if settings:
         _show_settings(loaded)
         return
+    if any(source.options and source.options.infers for source in loaded.spec.sources):
+        loaded, found = import_module("whorl.jobs.schemas").settle(loaded)  # asks the broker, as only `infer` must
+        typer.echo("".join(f"{each}\n" for each in found), nl=False, err=True)
     made = make_plan(checked(loaded), loaded.settings)
     if changes:
         import_module("whorl.cli.changes").show(made, broker)  # the only form that needs a Kafka client
@@ -59,8 +61,7 @@ def _show_settings(loaded: Loaded) -> None:
 
 
 def _written(name: str, value: Any) -> str:
-    if _SECRET.search(name):
-        return "***"
+    value = masked(name, value)
     if value is None:
         return "-"
     return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)

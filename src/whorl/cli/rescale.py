@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
 from whorl.cli.options import BrokerOption, Config, Of, Profile, Sets
 from whorl.cli.pipelines import pipeline_of
+from whorl.cli.remote import Remote, ServerOption, TokenOption, job_of
 from whorl.cli.table import count, table
 from whorl.errors import UsageError
-from whorl.jobs.ask import Pipeline
-from whorl.jobs.interlude import Scaling
-from whorl.jobs.session import session_aside
-from whorl.query.checkpoint import Checkpoint
-from whorl.savepoints.catalog import Place
-from whorl.spark.folder import Folder
-from whorl.spark.local import LocalFolder
+from whorl.jobs.aside import foreseen, tell
 from whorl.tasks.control import Rescale
 
 app = typer.Typer(add_completion=False)
@@ -54,43 +48,43 @@ def rescale(
     profile: Profile = None,
     set_: Sets = None,
     config: Config = None,
+    server: ServerOption = None,
+    token: TokenOption = None,
 ) -> None:
     """Change how many tasks or logical partitions a pipeline has. One that runs pauses at a commit, and goes on."""
     if not tasks and not partitions:
         raise UsageError("neither --tasks nor --partitions is given", hint="say how many there are to be")
+    if found := job_of(of, server, token):
+        _rescale_job(*found, tasks, partitions, component, dry_run)
+        return
     pipeline = pipeline_of(of, broker, profile, set_, config)
     order = Rescale(uuid.uuid4().hex, tasks, partitions, tuple(component or ()))
     if dry_run:
-        typer.echo(_layouts(_wanted(pipeline, order)))
+        typer.echo(_layouts(foreseen(pipeline, order)))
         typer.echo("nothing was changed")
         return
-    done = pipeline.tell(order)
+    _told(pipeline.name, tell(pipeline, order), partitions)
+
+
+def _rescale_job(
+    remote: Remote, id: str, tasks: int, partitions: int, components: list[str] | None, dry_run: bool
+) -> None:
+    if components:
+        hint = "leave --component out, or stop the job and rescale the pipeline"
+        raise UsageError("the job server rescales all components at once", hint=hint)
+    body = {"tasks": tasks or None, "partitions": partitions or None, "dry_run": dry_run}
+    done = remote.act(id, "rescale", body).result
+    if dry_run:
+        typer.echo(_layouts(done["components"]))
+        typer.echo("nothing was changed")
+    else:
+        _told(id, done, partitions)
+
+
+def _told(name: str, done: Mapping[str, Any], partitions: int) -> None:
     typer.echo(_layouts(done["components"]))
     moved = f", {count(done['entries'], 'entry', 'entries')} of state moved and verified" if partitions else ""
-    typer.echo(f"rescaled '{pipeline.name}'{moved}, in {done['seconds']:.1f} s")
-
-
-def _wanted(pipeline: Pipeline, order: Rescale) -> Mapping[str, Any]:
-    with _checkpoints(pipeline, order) as checkpoint:
-        scaling = Scaling.of(
-            pipeline.cluster, pipeline.registration, checkpoint, order.tasks, order.partitions, order.components
-        )
-    return scaling.components
-
-
-@contextmanager
-def _checkpoints(pipeline: Pipeline, order: Rescale) -> Iterator[Callable[[str], Place]]:
-    """Of queries, by component. Spark is started only where its file systems are needed."""
-    root, registration = pipeline.settings.checkpoints, pipeline.registration
-
-    def path(id: str) -> str:
-        return Checkpoint.path_of(root, registration.pipeline, registration.uid, id)
-
-    if LocalFolder.has(root) or not (order.partitions and registration.queries):
-        yield lambda id: LocalFolder(path(id))
-        return
-    with session_aside(pipeline.settings, "rescale") as session:
-        yield lambda id: Folder(session, path(id), "checkpoints")
+    typer.echo(f"rescaled '{name}'{moved}, in {done['seconds']:.1f} s")
 
 
 def _layouts(scales: Mapping[str, Mapping[str, list[int]]]) -> str:

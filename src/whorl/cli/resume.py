@@ -1,7 +1,8 @@
-"""`whorl resume`: a pipeline as a savepoint has it, running in the foreground."""
+"""`whorl resume`: a job of the server goes on; or a pipeline as a savepoint has it, running in the foreground."""
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Annotated
@@ -10,23 +11,33 @@ import typer
 
 from whorl.cli.foreground import run_in_foreground
 from whorl.cli.options import AcceptLoss, BrokerOption, Config, Profile, Sets, UntilCaughtUp, Verbose
+from whorl.cli.remote import SERVER, Remote, ServerOption, TokenOption, job_of
 from whorl.config.framework import framework_settings
 from whorl.config.loader import Loaded, load
 from whorl.errors import PreflightFailed, UsageError
 from whorl.jobs.changes import refused
 from whorl.jobs.resume import on_former_hosts, resume_from
 from whorl.jobs.runner import RunOptions, plan_of
+from whorl.jobs.schemas import settle
 from whorl.jobs.session import session_aside
 from whorl.plan.plan import Plan
-from whorl.savepoints.catalog import by_spark
+from whorl.savepoints.by_spark import by_spark
 from whorl.savepoints.manifest import Manifest
 
 app = typer.Typer(add_completion=False)
 
 
-@app.command(epilog="Example: whorl resume orders/before-the-upgrade")
+@app.command(epilog="Example: whorl resume orders/before-the-upgrade, or of a job: whorl resume orders")
 def resume(
-    savepoint: Annotated[str, typer.Argument(help="PIPELINE/NAME, or its folder.", show_default=False)],
+    of: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID|SAVEPOINT", help="A job; or a savepoint: PIPELINE/NAME, or its folder.", show_default=False
+        ),
+    ],
+    savepoint: Annotated[
+        str | None, typer.Option(help="Of a job: from this one; else from where it ended.", show_default=False)
+    ] = None,
     file: Annotated[
         Path | None, typer.Option(help="The pipeline file; else the one it was taken of.", show_default=False)
     ] = None,
@@ -37,8 +48,17 @@ def resume(
     profile: Profile = None,
     set_: Sets = None,
     config: Config = None,
+    server: ServerOption = None,
+    token: TokenOption = None,
 ) -> None:
-    """Run a pipeline from a savepoint: state and positions are what they were then."""
+    """Let a job of the server go on; or run a pipeline from a savepoint: state and positions are what they were then."""
+    if found := _job(of, savepoint, server, token):
+        remote, id, chosen = found
+        remote.act(id, "resume", {"savepoint": chosen})
+        typer.echo(f"resumed '{id}'" + (f" from savepoint '{chosen}'" if chosen else ""))
+        return
+    if savepoint:
+        raise UsageError(f"no job server has a job '{of}'", hint=f"'whorl resume {savepoint}' runs it in this terminal")
     given = [*(set_ or []), *([f"broker={broker}"] if broker else [])]
     accepted = frozenset(accept_loss or ())
     settings = (
@@ -47,12 +67,22 @@ def resume(
         else framework_settings(profile, config, given)
     )
     with session_aside(settings, "resume") as session:
-        folder, manifest = by_spark(session, settings.savepoints).find(savepoint)
+        folder, manifest = by_spark(session, settings.savepoints).find(of)
         loaded = load(_file(file, manifest, folder.path), profile=profile, overrides=given, config=config)
-        plan = _checked(loaded, manifest, accepted)
+        plan = _checked(settle(loaded)[0], manifest, accepted)
         typer.echo(_before(manifest))
         resume_from(session, plan, folder, manifest)
     run_in_foreground(loaded, RunOptions(until_caught_up=until_caught_up, verbose=verbose, accept_loss=accepted))
+
+
+def _job(of: str, savepoint: str | None, url: str | None, token: str | None) -> tuple[Remote, str, str | None] | None:
+    """`PIPELINE/NAME` names a savepoint and the job that it is of; without a server being told it is run in this terminal."""
+    job, slash, _ = of.partition("/")
+    told = url or os.environ.get(SERVER)
+    if slash and not told:
+        return None
+    found = job_of(job, url, token, at_work=False)
+    return (*found, savepoint or (of if slash else None)) if found else None
 
 
 def _file(given: Path | None, manifest: Manifest, where: str) -> Path:

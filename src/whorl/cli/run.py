@@ -8,7 +8,19 @@ from typing import Annotated
 import typer
 
 from whorl.cli.foreground import run_in_foreground
-from whorl.cli.options import AcceptLoss, BrokerOption, Config, Profile, Sets, UntilCaughtUp, UntilQuiet, Verbose
+from whorl.cli.options import (
+    AcceptLoss,
+    BrokerOption,
+    Config,
+    LogFormat,
+    LogLevel,
+    Profile,
+    Sets,
+    UntilCaughtUp,
+    UntilQuiet,
+    Verbose,
+    logging_sets,
+)  # fmt: skip
 from whorl.config.loader import load
 from whorl.jobs.runner import RunOptions
 
@@ -28,6 +40,8 @@ def run(
     ] = False,
     accept_loss: AcceptLoss = None,
     verbose: Verbose = False,
+    log_level: LogLevel = None,
+    log_format: LogFormat = None,
     broker: BrokerOption = None,
     profile: Profile = None,
     set_: Sets = None,
@@ -35,6 +49,7 @@ def run(
 ) -> None:
     """Run a pipeline in the foreground. Example: whorl run pipeline.yaml --until-caught-up"""
     given = [*(set_ or []), *([f"broker={broker}"] if broker else []), *([f"master={master}"] if master else [])]
+    given += logging_sets(log_level, log_format)
     loaded = load(file, profile=profile, overrides=given, config=config)
     losses = frozenset(accept_loss or ())
     options = RunOptions(until_caught_up, until_quiet, fresh, accept_gap, accept_repeat, verbose, losses)

@@ -9,6 +9,8 @@ import typer
 
 from whorl.cli.options import BrokerOption, Config, Of, Profile, Sets
 from whorl.cli.pipelines import pipeline_of, saved
+from whorl.cli.remote import ServerOption, TokenOption, job_of
+from whorl.jobs.aside import tell
 from whorl.savepoints.catalog import default_name
 from whorl.tasks.control import Savepoint
 
@@ -23,8 +25,14 @@ def savepoint(
     profile: Profile = None,
     set_: Sets = None,
     config: Config = None,
+    server: ServerOption = None,
+    token: TokenOption = None,
 ) -> None:
     """Save a pipeline's state and positions. One that runs pauses at a commit, and goes on."""
+    if found := job_of(of, server, token):
+        remote, id = found
+        typer.echo(saved(id, remote.act(id, "savepoints", {"name": name}).result))
+        return
     pipeline = pipeline_of(of, broker, profile, set_, config)
     order = Savepoint(uuid.uuid4().hex, name or default_name())
-    typer.echo(saved(pipeline.name, pipeline.tell(order)))
+    typer.echo(saved(pipeline.name, tell(pipeline, order)))

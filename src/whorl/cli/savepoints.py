@@ -14,7 +14,8 @@ from whorl.cli.table import count, table
 from whorl.config.framework import framework_settings
 from whorl.config.settings import Settings
 from whorl.jobs.session import session_aside
-from whorl.savepoints.catalog import Catalog, by_spark
+from whorl.savepoints.by_spark import by_spark
+from whorl.savepoints.catalog import Catalog
 from whorl.spark.local import LocalFolder
 from whorl.units import format_size
 

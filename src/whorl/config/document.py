@@ -21,6 +21,7 @@ from whorl.config.variables import substitute
 from whorl.errors import Finding, Location
 
 MOST_VALUES = 50_000
+DEEPEST = 100
 APPENDED: Path = ("operators",)
 _NULL = re.compile(r"(null|Null|NULL|~|)$")
 _BOOL = re.compile(r"(true|True|TRUE|false|False|FALSE)$")
@@ -37,6 +38,8 @@ class Document:
     file: str
     tree: Tree
     findings: tuple[Finding, ...] = ()
+    folder: str = ""
+    """Where user code is found; without it beside the file."""
 
     @property
     def data(self) -> Any:
@@ -137,6 +140,9 @@ class _Builder:
         if any(node is other for other in above) or self.count == MOST_VALUES:
             self._found("yaml", "an alias contains itself or the file unfolds to too many values", at, "write it out")
         if any(node is other for other in above) or self.count >= MOST_VALUES:
+            return Tree(None, at)
+        if len(above) == DEEPEST:
+            self._found("yaml", "it is nested too deeply", at, f"{DEEPEST} levels are enough for any pipeline")
             return Tree(None, at)
         if not node.tag.startswith("tag:yaml.org,2002:") or self._char(node.start_mark) == "!":
             self._found("yaml", f"the tag '{node.tag}' means nothing here", at, "remove it; quotes make text")

@@ -12,7 +12,7 @@ from whorl.config.codes import suggest
 from whorl.config.validation import Problem
 from whorl.formats import FORMATS, FormatOptions, parse_format
 from whorl.operators.operator import ErrorPolicy
-from whorl.schema import Schema, normal_type
+from whorl.schema import INFER, Schema, normal_type
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}$")
 
@@ -57,7 +57,7 @@ def _format(value: Any) -> Any:
 
 def _schema(value: Any) -> Any:
     if value == "infer":
-        raise Problem("'infer' is not possible yet", code="not-yet", hint="write the columns: {name: type, ...}")
+        return INFER
     if value is None or isinstance(value, Schema):
         return value
     if value == {}:

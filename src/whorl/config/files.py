@@ -10,10 +10,11 @@ from pydantic import BeforeValidator, Field, model_validator
 from whorl.config.validation import Problem
 from whorl.operators.operator import Options
 
-FileFormat = Literal["json", "csv", "parquet", "orc", "avro", "text"]
+FileFormat = Literal["json", "csv", "parquet", "orc", "avro", "text", "xml"]
 SELF_DESCRIBING = ("parquet", "orc", "avro")
 """Formats whose files say themselves which columns they have."""
-_OF_CSV = ("header", "delimiter")
+_OF = {"header": "csv", "delimiter": "csv", "row_tag": "xml"}
+"""Options of one format alone."""
 
 
 def _folder(value: Any) -> Any:
@@ -29,19 +30,25 @@ class FileOptions(Options):
     path: Folder = Field(
         description="a folder: relative to the working directory, absolute, or any URL of a Hadoop file system"
     )
-    format: FileFormat = Field(default="json", description="json, csv and text: one row a line")
+    format: FileFormat = Field(
+        default="json", description="json, csv and text: one row a line; xml: one row an element `row_tag`"
+    )
     header: bool = Field(default=True, description="csv: the first line of a file names the columns")
     delimiter: str = Field(default=",", min_length=1, max_length=1, description="csv: what stands between cells")
 
+    row_tag: str = Field(default="row", min_length=1, description="xml: the element that is a row")
+
     @model_validator(mode="before")
     @classmethod
-    def _only_of_csv(cls, value: Any) -> Any:
-        odd = [key for key in _OF_CSV if isinstance(value, Mapping) and key in value and value.get("format") != "csv"]
-        if odd:
-            raise Problem(f"'{odd[0]}' is of csv files alone", hint=f"take '{odd[0]}' away, or write `format: csv`")
+    def _only_of_one(cls, value: Any) -> Any:
+        given = [key for key in _OF if isinstance(value, Mapping) and key in value]
+        for key, format in ((key, _OF[key]) for key in given if value.get("format") != _OF[key]):
+            raise Problem(f"'{key}' is of {format} files alone", hint=f"take '{key}' away, or write `format: {format}`")
         return value
 
     @property
     def file_options(self) -> dict[str, str]:
         """As Spark's readers and writers of the format name them."""
+        if self.format == "xml":
+            return {"rowTag": self.row_tag}
         return {"header": str(self.header).lower(), "sep": self.delimiter} if self.format == "csv" else {}

@@ -55,6 +55,7 @@ def read_full(document: Document, default_name: str) -> tuple[PipelineSpec, Tree
         sinks=tuple(reader.sinks(root)),
         settings=settings.plain() if settings and settings.value else {},
         file=document.file,
+        folder=document.folder,
     )
     spec, unclear = in_sequence(spec)
     layer = settings if settings and settings.value else empty(document.file)

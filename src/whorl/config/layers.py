@@ -13,17 +13,22 @@ from whorl.config.tree import Tree
 from whorl.errors import Finding, Location, UsageError
 
 CONFIG = "whorl.yaml"
+CONFIGS = (CONFIG, "whorl.yml", "whorl.json")
 PROFILE_VARIABLE = "WHORL_PROFILE"
 
 
 def find_config(pipeline: str) -> str | None:
-    """The whorl.yaml beside a pipeline or in a folder above it, up to the repository's root or the current one."""
+    """The whorl.yaml, or whorl.json, beside a pipeline or in a folder above it, up to the repository's root or the current one."""
     start = FilePath(pipeline).parent
     folders = [start.absolute(), *start.absolute().parents]
     ends = [index for index, folder in enumerate(folders) if folder == FilePath.cwd() or (folder / ".git").exists()]
     for folder in folders[: ends[0] + 1 if ends else 1]:
-        if (folder / CONFIG).is_file():
-            return _as_given(folder / CONFIG, start)
+        there = [name for name in CONFIGS if (folder / name).is_file()]
+        if len(there) > 1:
+            what = f"there are '{there[0]}' and '{there[1]}' in '{folder}', and only one can count"
+            raise UsageError(what, hint="keep one of them, or name it: --config FILE", code="contradiction")
+        if there:
+            return _as_given(folder / there[0], start)
     return None
 
 

@@ -1,4 +1,4 @@
-"""From a file to a typed pipeline with its settings. Nothing of the user's is run or imported.
+"""From a file, or a Python module, to a typed pipeline with its settings. Of a file nothing of the user's is run or imported.
 
 Nothing raises for what the user wrote: all that is wrong is in `findings`, and what is right is loaded all the same.
 """
@@ -13,6 +13,8 @@ from pathlib import Path as FilePath
 from whorl.config.document import Document, read
 from whorl.config.full import read_full
 from whorl.config.layers import PROFILE_VARIABLE, find_config, framework_layers, set_layer, unknown_profile
+from whorl.config.modules import is_module, read_module
+from whorl.config.properties import read_settings
 from whorl.config.settings import Origin, Settings, effective
 from whorl.config.short import SHORT_KEYS, read_short
 from whorl.config.spec import Named, PipelineSpec
@@ -47,12 +49,28 @@ def load(
     overrides: Iterable[str] = (),
     config: str | os.PathLike[str] | None = None,
     variables: Mapping[str, str] = os.environ,
+    name: str | None = None,
 ) -> Loaded:
-    """Read a pipeline of either form; `overrides` are assignments such as `restart.attempts=3`."""
-    document = read(path, variables)
+    """Read a pipeline of either form; `overrides` are assignments such as `restart.attempts=3`, `name` another name for it."""
+    given = os.fspath(path)
+    document = read_module(given) if is_module(given) else read(path, variables)
+    return load_document(document, profile=profile, overrides=overrides, config=config, variables=variables, name=name)
+
+
+def load_document(
+    document: Document,
+    *,
+    profile: str | None = None,
+    overrides: Iterable[str] = (),
+    config: str | os.PathLike[str] | None = None,
+    variables: Mapping[str, str] = os.environ,
+    name: str | None = None,
+) -> Loaded:
+    """As `load`, of what was read or built already."""
     short = isinstance(document.tree.value, list)
-    name = _default_name(document.file)
-    spec, own, findings = read_short(document, name, variables) if short else read_full(document, name)
+    default = _default_name(document.file)
+    spec, own, findings = read_short(document, default, variables) if short else read_full(document, default)
+    spec = spec.model_copy(update={"name": name}) if name else spec
     file = os.fspath(config) if config is not None else find_config(document.file)
     framework, unsound = framework_of(file, document.file, profile or variables.get(PROFILE_VARIABLE), variables)
     given = [set_layer(assignment, variables) for assignment in overrides]
@@ -67,7 +85,7 @@ def framework_of(
     """The layers of a whorl.yaml, and what is wrong in it; without one, a profile is what is wrong, where `asking` stands."""
     if file is None:
         return [], [unknown_profile(profile, "whorl.yaml", {}, Location(asking))] if profile else []
-    document = read(file, variables)
+    document = read_settings(file, variables)
     layers, findings = framework_layers(document, profile)
     return layers, [*document.findings, *findings]
 

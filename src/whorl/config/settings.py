@@ -12,6 +12,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
+from whorl.config.contradictions import contradictions
+from whorl.config.flavours import translated
+from whorl.config.groups import Cleaner, Deploy, Engine, Logging, Resources
+from whorl.config.offset_stores import StartFrom, Store
 from whorl.config.tree import Path, Tree, empty, merge
 from whorl.config.validation import Problem, validate
 from whorl.errors import Finding, Location
@@ -72,6 +76,31 @@ class StateSettings(Options):
     )
 
 
+class Autoscale(Options):
+    """How many tasks a job has under the job server, by the records that wait."""
+
+    min: int = Field(default=1, ge=1, description="the fewest tasks of each component")
+    max: int = Field(ge=1, description="the most; never more than there are logical partitions")
+    lag: int = Field(
+        ge=1,
+        description="records that may wait: with more for 10 s the tasks are doubled, with hardly any for 60 s one goes",
+    )
+
+
+class HiveSettings(Options):
+    """Where Hive tables are known and kept."""
+
+    metastore: str = Field(
+        default="", description="thrift://host:9083; without it a metastore of this machine alone, one Spark at a time"
+    )
+    derby: str = Field(
+        default=".whorl/metastore", min_length=1, description="folder of the metastore, where `metastore` names none"
+    )
+    warehouse: str = Field(
+        default=".whorl/warehouse", min_length=1, description="folder of tables; any URL of a Hadoop file system"
+    )
+
+
 class Settings(Options):
     """How a pipeline runs. Set in whorl.yaml, in a pipeline's `settings`, or by `--set name=value`."""
 
@@ -89,6 +118,13 @@ class Settings(Options):
     )
     task_managers: int = Field(
         default=1, ge=1, description="processes that share a job's components under the job server"
+    )
+    autoscale: Autoscale | None = Field(
+        default=None, description="under the job server: the number of tasks follows the lag"
+    )
+    dynamic_allocation: bool = Field(
+        default=False,
+        description="Spark itself takes and gives back executors; only where all components run in queries",
     )
     commit_interval: Duration = Field(
         default=0.1,
@@ -110,6 +146,26 @@ class Settings(Options):
         default=None,
         ge=1,
         description="the most records that a query takes from one source in one batch; without it 500,000",
+    )
+    max_rate_per_partition: float | None = Field(
+        default=None,
+        gt=0,
+        description="the most records a second of each partition of a source; a query then starts a batch every second, unless "
+        "`trigger` is an interval",
+    )
+    backpressure: bool = Field(
+        default=False,
+        description="tasks take as many records at a time as they can process in `commit_interval`; a query as many in a batch as it can "
+        "in its `trigger`, where that is an interval",
+    )
+    min_rate: float = Field(
+        default=100.0,
+        gt=0,
+        description="records a second that backpressure never goes below, of each task, and of each source of a query",
+    )
+    fair: bool = Field(
+        default=True,
+        description="tasks that read several topics take from each in turn, so that none waits behind the backlog of another",
     )
     checkpoints: str = Field(
         default=".whorl/checkpoints",
@@ -140,20 +196,47 @@ class Settings(Options):
         default=None, ge=1, description="of topics that Whorl creates; without it the broker's"
     )
     group_id: str | None = Field(default=None, description="start of consumer group names; without it the pipeline's")
+    offsets: list[Store] = Field(
+        default_factory=list,
+        description="where else progress is shown, several at once: zookeeper://host:port/chroot, redis://host:port/0, file:path, "
+        "kafka:GROUP; see [offsets](offsets.md)",
+    )
+    start_from: StartFrom | None = Field(
+        default=None,
+        description="whose offsets sources begin at when the pipeline has no position of its own yet: offsets+URL of a store, such as "
+        "`offsets+kafka:GROUP`",
+    )
+    on_gap: Literal["fail", "earliest"] = Field(
+        default="fail",
+        description="when records are gone from Kafka before they were read: fail, or go on at the earliest; both say how many",
+    )
     dead_letter_topic: str | None = Field(default=None, description="where bad records go; without it NAME.dead")
     create_topics: bool = Field(default=True, description="source and sink topics that are missing are created")
     partitions: int = Field(default=4, ge=1, description="of source and sink topics that Whorl creates")
     state: StateSettings = Field(default_factory=StateSettings, description="where state is kept")
+    hive: HiveSettings = Field(default_factory=HiveSettings, description="where Hive tables are")
     restart: Restart = Field(default_factory=Restart, description="what follows the failure of a task")
     master: str = Field(
         default="local", description="where Spark runs: local (as many threads as needed), local[n], spark://host:port"
     )
+    resources: Resources = Field(default_factory=Resources, description="what a job takes of the cluster")
+    deploy: Deploy = Field(default_factory=Deploy, description="how a job is started on a cluster")
+    ha: str | None = Field(
+        default=None,
+        description="of the job server: zookeeper://host:port/path, where several servers elect their leader",
+    )
+    cleaner: Cleaner = Field(default_factory=Cleaner, description="what is deleted of what former lives leave behind")
+    logging: Logging = Field(default_factory=Logging, description="what is told while something runs, and where")
     kafka: dict[str, Any] = Field(
         default_factory=dict, description="passed on to every Kafka client, as librdkafka names it"
     )
-    spark: dict[str, Any] = Field(default_factory=dict, description="passed on to Spark: spark.*")
+    spark: dict[str, Any] = Field(
+        default_factory=dict,
+        description="passed on to Spark, over all that Whorl sets: spark.*; the first word may be left out",
+    )
     py_files: list[str] = Field(default_factory=list, description="Python files and zips that executors need")
     archives: list[str] = Field(default_factory=list, description="archives that executors unpack")
+    engine: Engine = Field(default="spark", description="what runs pipelines: spark, there is no other")
 
 
 class Origin(NamedTuple):
@@ -173,28 +256,14 @@ class Effective(NamedTuple):
 
 def effective(layers: Iterable[Tree], also: Iterable[str] = ()) -> Effective:
     """What the layers, lowest first, come to; `also` are keys that are right beside them in their file."""
-    merged = reduce(merge, layers, empty(""))
+    own = frozenset((*Settings.model_fields, *also))
+    translations = [translated(layer, own) for layer in layers]
+    merged = reduce(merge, (done.tree for done in translations), empty(""))
     settings, findings = validate(Settings, merged, merged.at, "settings", also)
     settings = settings or Settings()
-    findings += [*_short_enough(settings, merged), *_on_disk(settings, merged)]
+    findings += [found for done in translations for found in done.findings]
+    findings += contradictions(settings, merged)
     return Effective(settings, list(_origins(Settings(), merged, ())), findings)
-
-
-def _short_enough(settings: Settings, merged: Tree) -> Iterator[Finding]:
-    limit = settings.transaction_timeout
-    for name in ("timeout", "commit_interval"):
-        value: float = getattr(settings, name)
-        if value >= limit:
-            at = merged.value_at((name if name in merged.value else "transaction_timeout",))
-            message = f"'{name}' is {format_duration(value)}, 'transaction_timeout' {format_duration(limit)}"
-            yield Finding("timeout", message, f"make '{name}' shorter, or 'transaction_timeout' longer", at)
-
-
-def _on_disk(settings: Settings, merged: Tree) -> Iterator[Finding]:
-    if settings.state.standby and settings.state.backend == "memory":
-        message = "'state.standby' needs copies on disk: what a standby has in memory no other task can take over"
-        hint = "set 'state.backend: disk', or leave 'standby' out"
-        yield Finding("value", message, hint, merged.value_at(("state", "standby")))
 
 
 def _origins(model: Options, merged: Tree, path: Path) -> Iterator[Origin]:

@@ -6,15 +6,17 @@ Both forms of a pipeline file load to this. Ids hold no dot: `from: route.big` r
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from whorl.config.fields import Id, OnError, Topic
-from whorl.config.sinks import SINKS, ConsoleSink, FileSink, KafkaSink, ListSink, SinkOptions
+from whorl.config.sinks import SINKS as SIMPLE_SINKS
+from whorl.config.sinks import ConsoleSink, FileSink, KafkaSink, ListSink, PythonSink, SinkOptions
+from whorl.config.sources import SOURCES as SIMPLE_SOURCES
 from whorl.config.sources import (
-    SOURCES,
     FileSource,
     KafkaSource,
     ListSource,
@@ -23,16 +25,19 @@ from whorl.config.sources import (
     Start,
     Watermark,
 )  # fmt: skip
+from whorl.config.stores import STORE_SINKS, STORE_SOURCES
 from whorl.config.tree import Key, Path
 from whorl.errors import Location
 from whorl.operators.operator import ErrorPolicy, Options, several
 
 __all__ = [
     "SINKS", "SOURCES", "ConsoleSink", "FileSink", "FileSource", "KafkaSink", "KafkaSource", "Link", "ListSink",
-    "ListSource", "Loop", "OperatorSpec", "PipelineSpec", "RateSource", "SinkOptions", "SinkSpec", "SourceOptions", "SourceSpec", "Start", "Watermark",
+    "ListSource", "Loop", "OperatorSpec", "PipelineSpec", "PythonSink", "RateSource", "SinkOptions", "SinkSpec", "SourceOptions", "SourceSpec", "Start", "Watermark",
 ]  # fmt: skip
 
 
+SOURCES: dict[str, type[SourceOptions]] = SIMPLE_SOURCES | STORE_SOURCES
+SINKS: dict[str, type[SinkOptions]] = SIMPLE_SINKS | STORE_SINKS
 Combine = Literal["min", "max", "sum"]
 
 
@@ -134,6 +139,12 @@ class PipelineSpec(Options):
     sinks: tuple[SinkSpec, ...] = Field(default=(), description="where they go, by id")
     settings: dict[Key, Any] = Field(default_factory=dict, description="overrides those of whorl.yaml")
     file: str = Field(default="", description="where it was read")
+    folder: str = Field(default="", description="where its code lies; without it beside the file")
+
+    @property
+    def home(self) -> str:
+        """The folder in which imports of its code begin."""
+        return os.path.abspath(self.folder or os.path.dirname(os.path.abspath(self.file)))
 
     @property
     def givers(self) -> tuple[SourceSpec | OperatorSpec, ...]:

@@ -6,24 +6,26 @@ What is wrong is found and left out, so that one mistake does not hide another; 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from whorl.config.codes import suggest
 from whorl.config.full import OPERATOR_KEYS
 from whorl.config.loader import Loaded
-from whorl.config.spec import OperatorSpec, SinkOptions, SourceOptions
+from whorl.config.spec import KafkaSource, OperatorSpec, PythonSink, SinkOptions, SinkSpec, SourceOptions
 from whorl.config.tree import Tree
 from whorl.config.validation import validate
-from whorl.errors import Finding, PipelineError
+from whorl.errors import Finding, PipelineError, WhorlError
 from whorl.flow.columns import Columns
 from whorl.flow.graph import Edge, Kind, Node, StreamGraph
 from whorl.flow.hosts import host_findings
 from whorl.flow.loops import loop_findings
 from whorl.flow.user_code import user_modules
 from whorl.flow.wiring import wire
-from whorl.formats.options import AvroFormat
+from whorl.formats import self_contained
+from whorl.operators.builtin.effect import Effect
 from whorl.operators.operator import OperatorType
 from whorl.operators.record import LOOP
 from whorl.operators.registry import OPERATORS
@@ -34,7 +36,7 @@ Ends = TypeVar("Ends", SourceOptions, SinkOptions)
 def build(loaded: Loaded) -> tuple[StreamGraph, list[Finding]]:
     edges, findings = wire(loaded)
     nodes: dict[str, Node] = {}
-    with user_modules(loaded.spec.file):
+    with user_modules(loaded.spec.home):
         for node, wrong in _nodes(loaded):
             findings += wrong
             if node is not None:
@@ -59,24 +61,33 @@ def _nodes(loaded: Loaded) -> Iterator[tuple[Node | None, list[Finding]]]:
     folder = Path(loaded.spec.file).parent
     for source in loaded.spec.sources:
         if source.options:
-            what = _self_contained(source.options, folder)
+            what = _self_contained(_enforced(source.options), folder)
             yield Node(source.id, Kind.SOURCE, source.type, what, what.on_error, at=source.at), []
     for spec in loaded.spec.operators:
         typed, findings = _operator(loaded, spec)
         yield _operator_node(spec, typed) if typed else None, findings
     for sink in loaded.spec.sinks:
-        if sink.options:
+        if isinstance(sink.options, PythonSink):
+            yield _effect(sink, sink.options), []
+        elif sink.options:
             yield Node(sink.id, Kind.SINK, sink.type, _self_contained(sink.options, folder), at=sink.at), []
 
 
+def _enforced(options: SourceOptions) -> SourceOptions:
+    return options.enforced() if isinstance(options, KafkaSource) else options
+
+
 def _self_contained(options: Ends, folder: Path) -> Ends:
-    """Executors have no files of this machine: an Avro schema that a path names, seen from the pipeline's file, goes along."""
-    format = getattr(options, "format", None)
-    if not isinstance(format, AvroFormat) or format.file is None:
-        return options
-    path = folder / format.file
-    schema = {"schema_": path.read_text(), "file": None} if path.is_file() else {"file": str(path)}
-    return options.model_copy(update={"format": format.model_copy(update=schema)})
+    format: Any = getattr(options, "format", None)
+    with suppress(WhorlError):  # `check` says it at its place
+        carried = self_contained(format, folder)
+        return options if carried is format else options.model_copy(update={"format": carried})
+    return options
+
+
+def _effect(sink: SinkSpec, options: PythonSink) -> Node:
+    """To all that runs it, code that writes nothing is an operator that gives nothing."""
+    return Node(sink.id, Kind.OPERATOR, sink.type, Effect(options), options.on_error, at=sink.at)
 
 
 def _operator_node(spec: OperatorSpec, typed: OperatorType) -> Node:

@@ -11,11 +11,11 @@ from dataclasses import replace
 
 from whorl.config.codes import suggest
 from whorl.config.loader import Loaded
-from whorl.config.spec import FileSink, KafkaSink, KafkaSource, SinkOptions, SourceOptions, Watermark
+from whorl.config.spec import KafkaSink, KafkaSource, SinkOptions, SourceOptions, Watermark
 from whorl.config.tree import Path
-from whorl.errors import Finding, Location, PipelineError
-from whorl.flow.graph import Edge, Node, StreamGraph, is_table, together
-from whorl.flow.times import edge_watermark
+from whorl.errors import Finding, Location, PipelineError, WhorlError
+from whorl.flow.graph import Edge, Node, StreamGraph, edges_by, is_table, together
+from whorl.flow.times import edge_watermark, own_watermark
 from whorl.formats import FormatOptions, codec
 from whorl.operators.expressions import compile_expression
 from whorl.operators.loading import load
@@ -47,6 +47,8 @@ class Columns:
         self.findings: list[Finding] = []
         self.blamed: set[str] = set()
         """Nodes that something is wrong with."""
+        self._timed = any(map(own_watermark, nodes.values()))
+        self._into, self._out_of = edges_by(edges, lambda edge: edge.target), edges_by(edges, lambda edge: edge.source)
 
     def follow(self) -> dict[str, Node]:
         whole = tuple(edge for edge in self.edges if edge.source in self.nodes and edge.target in self.nodes)
@@ -59,18 +61,19 @@ class Columns:
 
     def _upstreams(self, id: str, followed: Mapping[str, Node]) -> tuple[list[Upstream], list[Upstream]]:
         """What a node reads, and those of it that come from outside its loops."""
-        before = StreamGraph(
-            "", followed, tuple(e for e in self.edges if e.source in followed and e.target in followed)
-        )
-        into = [(edge, self._upstream(edge, before)) for edge in self.edges if edge.target == id]
+        into = [(edge, self._upstream(edge, followed)) for edge in self._into.get(id, ())]
         return [each for _, each in into], [each for edge, each in into if not edge.feedback]
 
-    def _upstream(self, edge: Edge, before: StreamGraph) -> Upstream:
-        source = before.nodes.get(edge.source)
+    def _upstream(self, edge: Edge, followed: Mapping[str, Node]) -> Upstream:
+        source = followed.get(edge.source)
         if source is None:
             return Upstream(edge.table)
-        mark = edge_watermark(before, edge)
+        mark = edge_watermark(self._so_far(followed), edge) if self._timed else None
         return Upstream(edge.table, source.schema, is_table(source), mark.column if mark else "")
+
+    def _so_far(self, followed: Mapping[str, Node]) -> StreamGraph:
+        edges = (edge for edge in self.edges if edge.source in followed and edge.target in followed)
+        return StreamGraph("", followed, tuple(edges))
 
     def _through(self, node: Node, upstreams: Sequence[Upstream], outside: Sequence[Upstream]) -> Node:
         if isinstance(node.what, SourceOptions):
@@ -134,8 +137,9 @@ class Columns:
             self._is_time(node, ("watermark", "column"), watermark.column, source.output())
         if not isinstance(source, KafkaSource):
             return source.output()
-        self._exist(node, [(("key", index), name) for index, name in enumerate(source.key)], source.schema_)
-        return source.output() if self._has_codec(node, source.format, source.schema_) else source.schema_
+        declared = None if source.infers else source.schema_
+        self._exist(node, [(("key", index), name) for index, name in enumerate(source.key)], declared)
+        return source.output() if self._has_codec(node, source.format, declared) else declared
 
     def _is_time(self, node: Node, path: Path, column: str, schema: Schema | None) -> None:
         self._exist(node, [(path, column)], schema)
@@ -146,7 +150,7 @@ class Columns:
 
     def _sink(self, node: Node, sink: SinkOptions, entering: Schema | None) -> None:
         self._exist(node, sink.columns(), entering)
-        if isinstance(sink, FileSink) and entering:
+        if sink.in_query and entering:
             for message, hint in sink.unfit(entering):
                 self._found("format", node, message, hint, self._place(node, "format"))
         # Columns may be unknown only because of what was found before.
@@ -156,7 +160,7 @@ class Columns:
     def _has_codec(self, node: Node, format: FormatOptions, schema: Schema | None) -> bool:
         try:
             codec(format, schema)
-        except PipelineError as error:
+        except WhorlError as error:
             self._wrong(node, error, self._place(node, "format"))
             return False
         return True
@@ -193,8 +197,8 @@ class Columns:
 
     def _named_outputs(self, node: Node) -> None:
         outputs = node.what.outputs() if isinstance(node.what, OperatorType) else ()
-        for edge in self.edges:
-            if edge.source != node.id or edge.output in (outputs or ("",)) or _own_loop(node, edge):
+        for edge in self._out_of.get(node.id, ()):
+            if edge.output in (outputs or ("",)) or _own_loop(node, edge):
                 continue
             if edge.output:
                 message = f"'{node.id}' has no output '{edge.output}'"
@@ -229,7 +233,7 @@ class Columns:
         quoted = [path for path, text in (*operator.expressions(), *operator.columns()) if f"'{text}'" in error.message]
         return self._place(node, *quoted[0]) if quoted else node.at
 
-    def _wrong(self, node: Node, error: PipelineError, at: Location | None) -> None:
+    def _wrong(self, node: Node, error: WhorlError, at: Location | None) -> None:
         hint = error.hint or (f"see {error.where}" if error.where else _REMEDIES.get(error.code, _REMEDY))
         self._found(error.code, node, error.message, hint, at)
 

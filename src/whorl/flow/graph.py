@@ -5,7 +5,7 @@ Not a DAG: an edge marked `feedback` may close a cycle, any other cycle is a fin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -74,10 +74,18 @@ class StreamGraph:
         return (node for node in self.nodes.values() if node.kind is kind)
 
     def into(self, node: str) -> list[Edge]:
-        return [edge for edge in self.edges if edge.target == node]
+        return list(self._into.get(node, ()))
 
     def out_of(self, node: str) -> list[Edge]:
-        return [edge for edge in self.edges if edge.source == node]
+        return list(self._out_of.get(node, ()))
+
+    @cached_property
+    def _into(self) -> dict[str, list[Edge]]:
+        return edges_by(self.edges, lambda edge: edge.target)
+
+    @cached_property
+    def _out_of(self) -> dict[str, list[Edge]]:
+        return edges_by(self.edges, lambda edge: edge.source)
 
     def streams_into(self, node: str) -> list[Edge]:
         """The edges along which rows come; what is left are tables, whose rows stay where they are."""
@@ -90,7 +98,7 @@ class StreamGraph:
     @cached_property
     def _behind(self) -> dict[str, frozenset[str]]:
         """What each node leads to, over any number of edges."""
-        return {id: frozenset(reachable(self.edges, id)) for id in self.nodes}
+        return {id: frozenset(_reached(self._out_of, id)) for id in self.nodes}
 
     def entering(self, node: str) -> Schema | None:
         """The columns of the rows that enter it; None where not known."""
@@ -118,10 +126,20 @@ class StreamGraph:
 
 def reachable(edges: Iterable[Edge], start: str) -> set[str]:
     """What one comes to from here, over at least one edge."""
-    listed, seen, ahead = list(edges), set[str](), [start]
+    return _reached(edges_by(edges, lambda edge: edge.source), start)
+
+
+def edges_by(edges: Iterable[Edge], end: Callable[[Edge], str]) -> dict[str, list[Edge]]:
+    found: dict[str, list[Edge]] = {}
+    for edge in edges:
+        found.setdefault(end(edge), []).append(edge)
+    return found
+
+
+def _reached(out_of: Mapping[str, list[Edge]], start: str) -> set[str]:
+    seen, ahead = set[str](), [start]
     while ahead:
-        id = ahead.pop()
-        new = {edge.target for edge in listed if edge.source == id} - seen
+        new = {edge.target for edge in out_of.get(ahead.pop(), ())} - seen
         seen |= new
         ahead += new
     return seen

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from whorl.config.loader import Loaded
-from whorl.config.spec import FileSink, FileSource, ListSource, Named, SourceOptions
+from whorl.config.spec import ListSource, Named, SinkOptions, SourceOptions
 from whorl.errors import Finding
 from whorl.flow.graph import Edge, Kind, Node, StreamGraph, is_table, keyed_by
 from whorl.flow.mode import unfinal
@@ -27,7 +27,7 @@ class Hosts:
         """Whether nothing but a query can run it."""
         if isinstance(node.what, OperatorType):
             return not node.what.in_tasks or bool(node.not_in_tasks) or node.host == "query"
-        return isinstance(node.what, FileSink | FileSource)
+        return isinstance(node.what, SinkOptions | SourceOptions) and node.what.in_query
 
     def fits_query(self, node: Node) -> bool:
         return (
@@ -47,8 +47,12 @@ class Hosts:
                 found[id] = origin
         return found
 
+    def _reads_itself(self, node: Node) -> bool:
+        """A source whose columns a query finds by itself."""
+        return isinstance(node.what, SourceOptions) and node.what.in_query
+
     def _origin(self, node: Node, found: dict[str, Node]) -> Node | None:
-        if isinstance(node.what, FileSource) or (node.schema is not None and not untyped(node.schema)):
+        if self._reads_itself(node) or (node.schema is not None and not untyped(node.schema)):
             return None
         above = [found[edge.source] for edge in self.graph.into(node.id) if edge.source in found]
         if node.kind is Kind.OPERATOR and (self.in_query(node) or self.fits_query(node)):
@@ -99,7 +103,7 @@ def _unfit(hosts: Hosts, node: Node) -> tuple[str, str] | None:
 def _unread(hosts: Hosts, node: Node, edge: Edge, blamed: frozenset[str]) -> Iterator[Finding]:
     source = hosts.graph.nodes[edge.source]
     what, at = f"{node.kind.value} '{node.id}'", edge.at or node.at
-    static = isinstance(source.what, FileSource) and source.what.static
+    static = isinstance(source.what, SourceOptions) and source.what.is_static
     if static and not hosts.in_query(node) and not hosts.fits_query(node):
         message = f"{what} reads '{source.id}', which is static and no stream"
         yield Finding("inputs", message, "join it with a stream, or take `static` away", at)
@@ -109,6 +113,8 @@ def _unread(hosts: Hosts, node: Node, edge: Edge, blamed: frozenset[str]) -> Ite
     origin = hosts.unknown.get(edge.source)
     if not hosts.in_query(node) or origin is None or {origin.id, source.id} & blamed:
         return
+    if isinstance(origin.what, SourceOptions) and origin.what.infers:
+        return  # they will be known when it first starts
     whose = "types" if origin.schema is not None else "columns"
     message = f"{what} runs in a query and reads '{source.id}', whose {whose} are not known"
     yield Finding("schema", message, _declare(origin), at)

@@ -1,19 +1,19 @@
-"""Whether rows that reach a sink are final. A file takes a row once; an aggregate without windows may change for ever."""
+"""Whether rows that reach a sink are final. A file takes a row once, as most tables do; an aggregate without windows may change for ever."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from whorl.config.spec import FileSink
+from whorl.config.spec import SinkOptions
 from whorl.flow.graph import Kind, Node, StreamGraph
 from whorl.operators.native import Call, Keyed, Native, Query
 from whorl.operators.operator import OperatorType
 
 
 def unfinal(graph: StreamGraph) -> Iterator[tuple[Node, Node, str]]:
-    """(file sink, operator whose rows reach it before they are final, why they are not)."""
+    """(sink, operator whose rows reach it before they are final, why they are not)."""
     for sink in graph.of_kind(Kind.SINK):
-        if isinstance(sink.what, FileSink):
+        if isinstance(sink.what, SinkOptions) and not sink.what.takes_changes:
             for operator in _same_query(graph, sink):
                 why = _changes(graph, operator)
                 if why:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from whorl.config.loader import Loaded
 from whorl.config.spec import Named, OperatorSpec
 from whorl.errors import Finding
-from whorl.flow.graph import Edge
+from whorl.flow.graph import Edge, edges_by
 
 BY_SIDE_EFFECT = ("python",)
 """Operators whose output nobody need read."""
@@ -107,13 +107,11 @@ def _missing(loaded: Loaded, key: str) -> Iterator[Finding]:
 
 
 def _reachable(roots: Sequence[str], edges: Sequence[Edge]) -> set[str]:
-    reached, waiting = set(roots), list(roots)
+    reached, waiting, out_of = set(roots), list(roots), edges_by(edges, lambda edge: edge.source)
     while waiting:
-        id = waiting.pop()
-        for edge in edges:
-            if edge.source == id and edge.target not in reached:
-                reached.add(edge.target)
-                waiting.append(edge.target)
+        new = {edge.target for edge in out_of.get(waiting.pop(), ())} - reached
+        reached |= new
+        waiting += new
     return reached
 
 

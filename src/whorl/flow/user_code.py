@@ -12,8 +12,9 @@ from types import ModuleType
 
 @contextmanager
 def user_modules(pipeline: str) -> Iterator[None]:
-    """Imports inside see the folder of this pipeline file first."""
-    folder = os.path.dirname(os.path.abspath(pipeline))
+    """Imports inside see this folder first, or that of this pipeline file."""
+    folder = os.path.abspath(pipeline)
+    folder = folder if os.path.isdir(folder) else os.path.dirname(folder)
     before = set(sys.modules)
     sys.path.insert(0, folder)
     importlib.invalidate_caches()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from whorl.config.codes import suggest
@@ -18,8 +19,9 @@ def wire(loaded: Loaded) -> tuple[list[Edge], list[Finding]]:
     """The edges whose both ends exist, and those that dangle."""
     edges: dict[tuple[str, str, str], Edge] = {}
     findings: list[Finding] = []
+    givers, takers = {named.id for named in loaded.spec.givers}, {named.id for named in loaded.spec.takers}
     for edge in _written(loaded):
-        dangling = _dangling(loaded.spec, edge)
+        dangling = _dangling(givers, takers, edge)
         if dangling:
             findings.append(dangling)
             continue
@@ -32,20 +34,24 @@ def wire(loaded: Loaded) -> tuple[list[Edge], list[Finding]]:
 def _with_loops(edges: list[Edge], spec: PipelineSpec) -> list[Edge]:
     """What an operator reads of itself, or of one behind it that stands further down in the file, comes back to it: a feedback edge."""
     order = [named.id for named in spec.operators]
+    places = {id: index for index, id in enumerate(order)}
+    doubled = {id for id, count in Counter(order).items() if count > 1}
     read = {(link.id, named.id, link.output) for named in spec.operators for link in named.from_}
-    forward = [edge for edge in edges if (edge.source, edge.target, edge.output) not in read or _goes_on(edge, order)]
-    led = {id: reachable([edge for edge in forward if not edge.feedback], id) for id in order}
-    returning = {
-        edge for edge in edges if edge not in forward and edge.source in (edge.target, *led.get(edge.target, ()))
-    }
-    return [replace(edge, feedback=edge.feedback or edge in returning) for edge in edges]
+    forward = [
+        edge for edge in edges if (edge.source, edge.target, edge.output) not in read or _goes_on(edge, places, doubled)
+    ]
+    kept = set(forward)
+    back = [edge for edge in edges if edge not in kept]
+    led = {edge.target: reachable([each for each in forward if not each.feedback], edge.target) for edge in back}
+    returning = {edge for edge in back if edge.source in (edge.target, *led[edge.target])}
+    return [replace(edge, feedback=edge.feedback or edge in returning) for edge in edges] if back else edges
 
 
-def _goes_on(edge: Edge, order: list[str]) -> bool:
+def _goes_on(edge: Edge, places: Mapping[str, int], doubled: Collection[str]) -> bool:
     """Whether it leads down the file. Of two operators with one id, nothing can be said."""
-    if edge.source not in order or edge.target not in order or order.count(edge.source) > 1:
+    if edge.source not in places or edge.target not in places or edge.source in doubled:
         return True
-    return order.index(edge.source) < order.index(edge.target)
+    return places[edge.source] < places[edge.target]
 
 
 def _written(loaded: Loaded) -> Iterator[Edge]:
@@ -67,9 +73,7 @@ def _joined(one: Edge, other: Edge) -> Edge:
     return replace(one, topic=one.topic or other.topic, feedback=one.feedback or other.feedback)
 
 
-def _dangling(spec: PipelineSpec, edge: Edge) -> Finding | None:
-    givers = {named.id for named in spec.givers}
-    takers = {named.id for named in spec.takers}
+def _dangling(givers: set[str], takers: set[str], edge: Edge) -> Finding | None:
     if edge.source not in givers:
         why = "is a sink: nothing leaves it" if edge.source in takers else "does not exist"
         hint = suggest(edge.source, givers - {edge.target}, "sources and operators") or _ADD

@@ -5,15 +5,16 @@ from __future__ import annotations
 import base64
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import orjson
 
 from whorl.errors import PipelineError
-from whorl.formats.codec import Codec, Decode, Encode, Row
+from whorl.formats.codec import Codec, Decode, Encode, Quick, Row
 from whorl.formats.coerce import cell_converter
 from whorl.formats.options import CsvFormat
 from whorl.schema import UNKNOWN, Schema
@@ -28,7 +29,7 @@ def csv_codec(options: CsvFormat, schema: Schema | None) -> Codec:
         raise PipelineError(
             "format csv does not know its columns", code="format", hint="give a schema, or columns in the format"
         )
-    return Codec(_decoder(options, names, schema), _encoder(options, names))
+    return Codec(_decoder(options, names, schema), _encoder(options, names), quick=partial(_numbers, options, names))
 
 
 def _decoder(options: CsvFormat, names: tuple[str, ...], schema: Schema | None) -> Decode:
@@ -80,36 +81,36 @@ def _encoder(options: CsvFormat, names: tuple[str, ...]) -> Encode:
     buffer = io.StringIO()
     writer = csv.writer(buffer, delimiter=options.delimiter, quotechar=options.quote, lineterminator=_END)
 
-    numbers = _numbers_encoder(options, names)
-
     def encode(row: Row) -> bytes:
-        if line := numbers(row):
-            return line
         buffer.seek(0)
         buffer.truncate()
         writer.writerow([_cell(row.get(name)) for name in names])
         return buffer.getvalue().removesuffix(_END).encode()
 
-    return encode
+    quick = _numbers(options, names, {name: f"c{index}" for index, name in enumerate(names)})
+    return encode if quick is None else _numbers_first(quick, names, encode)
 
 
-def _numbers_encoder(options: CsvFormat, names: tuple[str, ...]) -> Callable[[Row], bytes | None]:
-    """Of rows that hold whole numbers alone, which need no quotes; None for others. It is compiled, being called for each row."""
-    if set(options.delimiter + options.quote) & set("-0123456789"):
-        return lambda row: None
-    cells = {f"c{index}": name for index, name in enumerate(names)}
+def _numbers(options: CsvFormat, names: tuple[str, ...], columns: Mapping[str, str]) -> Quick | None:
+    """Of rows that hold whole numbers alone, which need no quotes."""
+    cells = [f"({columns[name]})" for name in names if name in columns]
+    if len(cells) < len(names) or set(options.delimiter + options.quote) & set("-0123456789"):
+        return None
     line = options.delimiter.replace("%", "%%").join("%d" for _ in cells).encode()
-    scope: dict[str, Any] = {}
-    source = "\n".join(
-        [
-            "def encode(row):",
-            *(f"    {cell} = row.get({name!r})" for cell, name in cells.items()),
-            f"    if {' and '.join(f'{cell}.__class__ is int' for cell in cells)}:",
-            f"        return {line!r} % ({', '.join(cells)},)",
-        ]
-    )
-    exec(source, scope)
-    encoder: Callable[[Row], bytes | None] = scope["encode"]
+    where = " and ".join(f"{cell}.__class__ is int" for cell in cells)
+    return Quick(f"{line!r} % ({''.join(f'{cell}, ' for cell in cells)})", where)
+
+
+def _numbers_first(quick: Quick, names: tuple[str, ...], others: Encode) -> Encode:
+    """It is compiled, being called for each row."""
+    scope: dict[str, Any] = {"others": others}
+    lines = [
+        "def encode(row):",
+        *(f"    c{index} = row.get({name!r})" for index, name in enumerate(names)),
+        f"    return {quick.value} if {quick.where} else others(row)",
+    ]
+    exec("\n".join(lines), scope)
+    encoder: Encode = scope["encode"]
     return encoder
 
 

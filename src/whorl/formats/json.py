@@ -22,8 +22,8 @@ _OPTIONS = orjson.OPT_UTC_Z
 _ODD_KEYS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 
-def json_codec(schema: Schema | None) -> Codec:
-    return Codec(_any_object if schema is None else _decoder(schema), encode)
+def json_codec(schema: Schema | None, strict: bool = False) -> Codec:
+    return Codec(_any_object if schema is None else _decoder(schema, strict), encode)
 
 
 def encode(row: Row) -> bytes:
@@ -74,10 +74,18 @@ def not_an_object(found: Any) -> ValueError:
     return ValueError(f"the value is JSON but not an object: {text if len(text) <= 80 else text[:77] + '...'}")
 
 
-def _decoder(schema: Schema) -> Decode:
+def _new_column(found: Row, known: frozenset[str]) -> ValueError:
+    name = next(name for name in found if name not in known)
+    return ValueError(f"column '{name}' is new: it is not in the schema")
+
+
+def _decoder(schema: Schema, strict: bool) -> Decode:
     scope: dict[str, Any] = {"parse": parse, "not_an_object": not_an_object}
     lines = ["def decode(data):", "    if data is None:", "        return None", "    found = parse(data)"]
     lines += ["    if found.__class__ is not dict:", "        raise not_an_object(found)", "    get = found.get"]
+    if strict:
+        scope |= {"known": frozenset(schema.names), "new_column": _new_column}
+        lines += ["    if not known.issuperset(found):", "        raise new_column(found, known)"]
     for index, (name, kind) in enumerate(schema):
         lines.append(f"    v{index} = get({name!r})")
         convert = converter(kind)

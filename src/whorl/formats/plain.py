@@ -6,7 +6,7 @@ from whorl.formats.codec import Codec, Row, missing
 
 
 def text_codec() -> Codec:
-    return Codec(_decode_text, _encode_text)
+    return Codec(_decode_text, _encode_text, {"value": "data.decode()"})
 
 
 def bytes_codec() -> Codec:

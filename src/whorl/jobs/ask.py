@@ -1,4 +1,4 @@
-"""An order to a pipeline, wherever it runs: its driver is asked and answers; where none lives, the order is carried out here."""
+"""An order to a pipeline, wherever it runs: its driver is asked and answers. Whoever asks needs no Spark; see `whorl.jobs.aside` for one that has stopped."""
 
 from __future__ import annotations
 
@@ -7,13 +7,21 @@ from typing import Any
 
 from whorl.config.settings import Settings
 from whorl.errors import WorldError
-from whorl.jobs.hold import Hold
-from whorl.jobs.interlude import Interlude
-from whorl.jobs.session import session_aside
 from whorl.kafka.topics import Cluster
-from whorl.tasks.control import ANSWER, DRIVER, Rescale, Savepoint, Status, StatusReader, Stop, news_end, send_order
+from whorl.tasks.control import (
+    ANSWER,
+    DRIVER,
+    Again,
+    Rescale,
+    Savepoint,
+    Status,
+    StatusReader,
+    Stop,
+    news_end,
+    send_order,
+)
 from whorl.tasks.driver import BEATS_OF_A_LIVING_HOLDER, address_of, living_holder
-from whorl.tasks.register import Holder, read_registration, registration_of
+from whorl.tasks.register import Holder, Registration, read_registration, registration_of
 
 _MISSED = 10 * BEATS_OF_A_LIVING_HOLDER
 """Heartbeats after which a driver that was asked counts as gone: Spark may keep it busy."""
@@ -26,21 +34,14 @@ class Pipeline:
         self.cluster, self.name, self.settings = cluster, name, settings
         self.registration = registration_of(cluster.clients, cluster.partition_counts(), name)
 
+    @property
+    def known(self) -> tuple[Cluster, Registration, Settings]:
+        return self.cluster, self.registration, self.settings
+
     def holder(self) -> Holder | None:
         return living_holder(
             self.cluster.clients, self.registration, self.settings.heartbeat, news_end(self.cluster, self.name)
         )
-
-    def tell(self, order: Savepoint | Rescale) -> dict[str, Any]:
-        """What was done; raises what was against it."""
-        holder = self.holder()
-        if holder is not None:
-            return self._ask(holder, order)
-        with (
-            session_aside(self.settings, self.name) as session,
-            Hold(self.cluster, self.name, self.settings.heartbeat) as hold,
-        ):
-            return Interlude(session, self.cluster, hold.driver, self.settings).carry_out(order)
 
     def stop(self) -> bool:
         """Asks for a graceful stop, and awaits it; False where nothing runs."""
@@ -57,7 +58,8 @@ class Pipeline:
             time.sleep(0.2)
         return True
 
-    def _ask(self, holder: Holder, order: Savepoint | Rescale) -> dict[str, Any]:
+    def ask(self, holder: Holder, order: Savepoint | Rescale | Again) -> dict[str, Any]:
+        """What was done; raises what was against it."""
         reader = StatusReader(self.cluster.clients, self.name, None, news_end(self.cluster, self.name))
         send_order(self.cluster.clients, address_of(self.name, holder), order)
         beat_at = time.monotonic()

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from whorl.errors import Unavailable, WorldError
 from whorl.jobs.job import Job
 from whorl.kafka.topics import Cluster, Place
-from whorl.plan.plan import Component, Host
+from whorl.plan.plan import Component, Host, Plan
 from whorl.query.host import QueryState
 from whorl.tasks.assignment import GENERATED
 from whorl.tasks.generated import length
@@ -77,7 +77,7 @@ class CatchUp:
 
 
 class Quiet:
-    """When nothing is left to do anywhere: every component of tasks has committed all that is there, and none waits for a time."""
+    """When nothing is left to do anywhere: every component has committed all that is there, and none waits for a time."""
 
     def __init__(self, cluster: Cluster, job: Job) -> None:
         self._cluster, self._job = cluster, job
@@ -94,17 +94,29 @@ class Quiet:
         return False
 
     def _is_quiet(self) -> bool:
-        components = self._job.plan.components
-        reached = {each.id: self._job.watch.components[each.id].positions for each in components}
-        if any(waits_for_time(self._job, each) for each in components):
+        tasks, queries = self._job.plan.on(Host.TASKS), self._job.plan.on(Host.QUERY)
+        reached = {each.id: self._job.watch.components[each.id].positions for each in tasks}
+
+        def at_rest() -> bool:
+            return all(is_at(reached[each.id], ends_of(self._cluster, self._job, each)) for each in tasks)
+
+        if any(waits_for_time(self._job, each) for each in tasks):
             return False
         try:
-            return all(is_at(reached[each.id], ends_of(self._cluster, self._job, each)) for each in components)
+            if not at_rest() or not all(self._job.has_read_all(each) for each in queries):
+                return False
+            return not queries or at_rest()  # a query may have written meanwhile, for tasks behind it
         except Unavailable:
             return False
         except WorldError as error:
             self._job.fail(error)
             return False
+
+
+def is_bounded(plan: Plan) -> bool:
+    """Whether all that it will ever read is there, or is made by itself and ends."""
+    sources = [input.source for component in plan.components for input in component.inputs if input.source is not None]
+    return all(source.is_static or length(source, 0) is not None for source in sources)
 
 
 def is_at(positions: Mapping[Place, int], ends: Mapping[Place, int]) -> bool:

@@ -34,6 +34,11 @@ class Ground:
     def read_by(self, component: Component) -> dict[str, int]:
         return {topic: self.partitions[topic] for topics in self.topics[component.id].values() for topic in topics}
 
+    def sources_of(self, component: Component) -> tuple[str, ...]:
+        """The topics that it reads, that others write, and that are no tables."""
+        streams = [each.id for each in component.inputs if isinstance(each.source, KafkaSource) and not each.is_table]
+        return tuple(sorted({topic for id in streams for topic in self.topics[component.id][id]}))
+
     @property
     def read(self) -> dict[str, set[str]]:
         """By component: all topics that it reads."""
@@ -91,7 +96,7 @@ def _survey_component(plan: Plan, component: Component, ground: Ground, registra
     for topic in component.published.values():
         _want(ground, TopicWanted(topic, lps, {**COMPACTED, "delete.retention.ms": _DAY}))
     for output in component.outputs:
-        if output.kind is OutputKind.FILE:
+        if not output.kind.is_topic:
             continue
         if output.kind is OutputKind.SINK:
             _outside(plan, output.topic, f"sink '{output.id}'", ground)

@@ -14,14 +14,16 @@ from whorl.errors import Superseded, Unavailable, WhorlError
 from whorl.kafka.topics import Cluster
 from whorl.tasks.control import Order, OrderReader, StatusWriter
 from whorl.tasks.driver import Driver
-from whorl.tasks.register import LONGEST
+from whorl.tasks.register import LONGEST, Holder
 
 _LOOK = 0.1
 
 
 class Hold:
-    def __init__(self, cluster: Cluster, pipeline: str, heartbeat: float, longest: float = LONGEST) -> None:
-        self.driver = Driver(cluster.clients, pipeline, longest)
+    def __init__(
+        self, cluster: Cluster, pipeline: str, heartbeat: float, longest: float = LONGEST, holder: Holder | None = None
+    ) -> None:
+        self.driver = Driver(cluster.clients, pipeline, longest, holder)
         self._cluster, self._heartbeat = cluster, heartbeat
         self._orders: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._writer = StatusWriter(cluster.clients, pipeline)

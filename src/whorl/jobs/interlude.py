@@ -19,8 +19,8 @@ from whorl.kafka.topics import Cluster, Place
 from whorl.operators.record import LOOP
 from whorl.plan import naming
 from whorl.query.checkpoint import Checkpoint
+from whorl.savepoints.by_spark import by_spark
 from whorl.savepoints.catalog import Place as FolderPlace
-from whorl.savepoints.catalog import by_spark
 from whorl.savepoints.former import in_this_life
 from whorl.savepoints.life import Former, NewLife
 from whorl.savepoints.loss import Loss

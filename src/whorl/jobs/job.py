@@ -4,7 +4,7 @@
                   |            |
                   +-- FAILED --+      `error` says why
 
-A component whose task hangs gets a new layout: the old one is fenced, so the hung task can write nothing when it wakes up.
+A component whose task hangs, or whose member is gone, gets a new layout: the old one is fenced, so whatever wakes up can write nothing.
 """
 
 from __future__ import annotations
@@ -18,9 +18,13 @@ from pyspark import SparkContext
 
 from whorl.errors import Superseded, Unavailable, WhorlError, WorldError
 from whorl.jobs.ground import Ground, not_to_be_spread
+from whorl.jobs.growth import Growth
+from whorl.jobs.members import Hosted, Members, spark_error
+from whorl.jobs.outage import Outages
 from whorl.jobs.queries import Queries
 from whorl.jobs.runaways import Runaways
-from whorl.kafka.topics import Cluster
+from whorl.jobs.showing import Showing
+from whorl.kafka.topics import Cluster, Place
 from whorl.plan.plan import Component, Host, OutputKind
 from whorl.query.host import QueryState
 from whorl.spark.session import master_of
@@ -28,7 +32,6 @@ from whorl.tasks.assignment import GENERATED, Assignment
 from whorl.tasks.control import Address, StatusReader, Stop, send_order
 from whorl.tasks.driver import Driver, Wanted
 from whorl.tasks.gone import gone_error
-from whorl.tasks.host import ComponentJob
 from whorl.tasks.layout import Layout
 from whorl.tasks.watch import Watch
 
@@ -52,24 +55,30 @@ class Job:
         ground: Ground,
         limits: Mapping[str, int],
         driver: Driver,
+        members: Members,
+        notices: list[str],
         earlier: tuple[Job, ...] = (),
     ) -> None:
-        """`earlier`: stretches of the same run."""
+        """`notices`: what is to be told, once. `earlier`: stretches of the same run."""
         self.plan, self.ground, self.queries = queries.plan, ground, queries
         self.earlier = earlier
         self.state = State.CREATED
         self.error: WhorlError | None = None
+        self.has_finished = False
+        """Whether it stops because nothing is left to do."""
         self.quiet_after: float | None = None
         """Seconds after which nothing was left to do, where it was to end then."""
-        self.notices: list[str] = []
-        """What is to be told, once."""
+        self.notices = notices
+        self._told: set[str] = set()
         self._runaways = Runaways(self.plan)
         self.watch = Watch(self.plan.settings.restart)
-        self.jobs: dict[str, ComponentJob] = {}
+        self.jobs: dict[str, Hosted] = {}
         self._pausing = False
-        self._growing: set[str] = set()
-        """Components that stop to take up new partitions."""
-        self._context = context
+        self._growth = Growth()
+        self._outages, self._unanswered = Outages(notices.append), ""
+        self.was_cancelled = False
+        """Whether tasks may have been ended in the middle of a transaction."""
+        self._context, self._members = context, members
         self._limits = limits
         self._driver = driver
         self._opened = ExitStack()
@@ -81,9 +90,14 @@ class Job:
         self._clients = clients = cluster.clients
         news = StatusReader(clients, self.plan.pipeline, self._driver.registration.uid, news_from)
         self._news = self._opened.enter_context(closing(news))
+        self._showing = Showing(self.plan.settings, clients, self.notices.append)
+        self._opened.callback(lambda: self._showing.end(self.plan, self._driver.registration, self.queries))
         self._stop_by = 0.0
         self._survey_at, self._trim_at = time.monotonic() + _SURVEY_EVERY, time.monotonic() + _TRIM_EVERY
-        self._lay_out([component.id for component in self.plan.on(Host.TASKS)])
+        adopted = [component for component in self.plan.on(Host.TASKS) if component.id in self._members.adopted]
+        self._lay_out([component.id for component in self.plan.on(Host.TASKS) if component not in adopted])
+        for component in adopted:
+            self._start_component(component, self._driver.registration.components[component.id].layout)
         if not until_caught_up:  # else each starts when all before it is done
             self.queries.start()
         self.state = State.RUNNING
@@ -107,15 +121,16 @@ class Job:
             settings=self.plan.settings,
         )
         self.watch.expect(component.id, layout.number, layout.tasks, assignment.standbys)
-        job = ComponentJob(self._context, assignment, self._clients)
-        self.jobs[component.id] = job
+        job = self.jobs[component.id] = self._members.host(self._context, self.plan, assignment)
         job.start()
 
     # -- while it runs ----------------------------------------------------------------------------------------------------------------
 
     def look(self, timeout: float) -> None:
         """Takes in the news, acts on what is wrong."""
-        for skip in self.watch.take(self._news.read(timeout)):
+        news = list(self._news.read(timeout))
+        self._members.take(news)
+        for skip in self.watch.take(news):
             for id in self.jobs:
                 send_order(self._clients, self._address(id), skip)
         if given_up := self.watch.given_up():
@@ -124,12 +139,16 @@ class Job:
             self._fail(
                 WorldError(f"component '{id}' failed again and again: {view.last_error}", hint=hint, code="gave-up")
             )
+        self._follow_members()
         self._replace_hung()
         self.queries.look()
         if self._pausing:
             self._stop_queries_at_rest()
         self._look_at_topics()
         self._look_at_loops()
+        self._look_at_gaps()
+        self._look_at_outages()
+        self._showing.show(self.plan, self.watch, self.queries)
         if self.watch.failure():
             self.stop()  # the error itself comes with the end of the Spark job
         self._take_ends()
@@ -138,10 +157,36 @@ class Job:
         if self.state is not State.RUNNING:
             return
         for id, view in list(self.watch.components.items()):
-            if not self.jobs[id].wait(0) and view.note_hung():
-                self.jobs[id].cancel()
-                self._growing.discard(id)
-                self._lay_out([id])
+            if self.jobs[id].seat != "" and not self.jobs[id].wait(0) and view.note_hung():
+                self._start_anew(id)
+
+    def _follow_members(self) -> None:
+        """What a member had that is gone, or has ended though nobody wanted it, starts anew where its seat is now. A job that stops goes
+        without it: all that was committed is there."""
+        for id, job in list(self.jobs.items()):
+            moved, ended = job.seat != self._members.seat_of(id), bool(job.seat) and job.wait(0) and not job.errors
+            if self.state is State.RUNNING and (moved or ended):
+                self._start_anew(id)
+            elif self.state is State.STOPPING and (moved or job.seat == "") and not job.wait(0):
+                job.cancel()
+                self.was_cancelled = True
+
+    def _start_anew(self, id: str) -> None:
+        self.jobs[id].cancel()
+        self._growth.forget(id)
+        self._lay_out([id])
+
+    def restart(self, id: str) -> None:
+        """One component anew: what its tasks have not committed is done again."""
+        if self.state is not State.RUNNING:
+            raise WorldError(f"component '{id}' cannot start anew: the job is {self.state.value}", code="not-running")
+        if id in self.queries.jobs:
+            return self.queries.jobs[id].restart()
+        if id not in self.jobs:
+            raise WorldError(
+                f"there is no component '{id}'", hint=f"there are {', '.join(self.jobs)}", code="no-component"
+            )
+        self._start_anew(id)
 
     def _look_at_topics(self) -> None:
         """A topic that was deleted ends the job; partitions that were added are read from their first record on."""
@@ -149,10 +194,12 @@ class Job:
             return
         self._survey_at = time.monotonic() + _SURVEY_EVERY
         try:
-            now = self._cluster.partition_counts()
-        except Unavailable:
-            return  # the tasks wait for the broker, so does this
-        grown = []
+            self._survey(self._cluster.partition_counts())
+            self._unanswered = ""
+        except Unavailable as error:
+            self._unanswered = error.message  # the tasks wait for the broker, so does this
+
+    def _survey(self, now: Mapping[str, int]) -> None:
         for component in self.plan.components:
             read = {
                 topic: count
@@ -164,18 +211,33 @@ class Job:
             if component.host is Host.TASKS and (more := {t: now[t] for t, count in read.items() if now[t] > count}):
                 if unfit := not_to_be_spread(component, more, self.ground.lps[component.id]):
                     return self._fail(WorldError(unfit.message, hint=unfit.hint, code=unfit.code))
-                grown.append(component.id)
+                self._growth.notice(component, {topic: read[topic] for topic in more}, self._ends)
+                self.notices += [
+                    f"{component.id}: '{t}' has {count} partitions now, and had {read[t]}" for t, count in more.items()
+                ]
         self.ground.partitions.update({topic: count for topic, count in now.items() if topic in self.ground.partitions})
-        self._growing.update(grown)
-        for id in self._growing:  # again each time: an order may be lost with the broker that took it
+        self._growth.look(lambda id: self.watch.components[id].positions)
+        for id in self._growth.stopping:  # again each time: an order may be lost with the broker that took it
             send_order(self._clients, self._address(id), Stop())
         self._trim_edges()
+
+    def _ends(self, topics: Mapping[str, int]) -> dict[Place, int]:
+        return self._cluster.latest((topic, p) for topic, count in topics.items() for p in range(count))
+
+    def _look_at_outages(self) -> None:
+        waiting = {id: trouble for id, view in self.watch.components.items() if (trouble := view.trouble)}
+        self._outages.now({**waiting, **({"the driver": self._unanswered} if self._unanswered else {})})
 
     def _look_at_loops(self) -> None:
         for runaway in self._runaways.found(self.watch, time.monotonic()):
             self.notices.append(f"{runaway.message}; {runaway.hint}")
             if runaway.stops:
                 self._fail(WorldError(runaway.message, hint=runaway.hint, code="runaway"))
+
+    def _look_at_gaps(self) -> None:
+        told = {f"{id}: {gap}; goes on without them" for id, view in self.watch.components.items() for gap in view.gaps}
+        self.notices += sorted(told - self._told)
+        self._told |= told
 
     def _trim_edges(self) -> None:
         """Records of topics between components are deleted once their reader has committed them."""
@@ -188,19 +250,16 @@ class Job:
         self._cluster.delete_before({place: at for place, at in done.items() if place[0] in edges and at > 0})
 
     def _take_ends(self) -> None:
-        for id in [id for id in self._growing if self.jobs[id].wait(0)]:
-            self._growing.discard(id)
-            if self.state is State.RUNNING and not any(end.error for end in self.jobs[id].ends):
+        for id in [id for id in self._growth.stopping if self.jobs[id].wait(0)]:
+            self._growth.forget(id)
+            if self.state is State.RUNNING and not self.jobs[id].errors:
                 self._lay_out([id])
         ended = [job for job in self.jobs.values() if job.wait(0)]
         for job in ended:
-            errors = [end.error for end in job.ends if end.error is not None]
-            if errors:
-                self._fail(_worst(errors))
+            if job.errors:
+                self._fail(_worst(job.errors))
             elif job.error is not None and self.state is State.RUNNING:
-                self._fail(
-                    WorldError(f"the Spark job of '{job.description}' ended: {_first_line(job.error)}", code="spark")
-                )
+                self._fail(spark_error(job))
         for error in self.queries.errors():
             self._fail(error)
         if len(ended) == len(self.jobs) and self.queries.are_over:
@@ -241,14 +300,14 @@ class Job:
         """Those before which all has ended and been read; a failure ends the wait."""
         for component in self.plan.on(Host.QUERY):
             query = self.queries.jobs[component.id]
-            if not query.is_stopping and (self.error or self._has_read_all(component)):
+            has_all = all(self._has_ended(before) for before in self.plan.upstream(component))
+            if not query.is_stopping and (self.error or (has_all and self.has_read_all(component))):
                 query.stop()
         if not all(query.is_stopping for query in self.queries.jobs.values()):
             self._stop_by = time.monotonic() + self.plan.settings.stop_timeout
 
-    def _has_read_all(self, component: Component) -> bool:
-        if not all(self._has_ended(before) for before in self.plan.upstream(component)):
-            return False
+    def has_read_all(self, component: Component) -> bool:
+        """Whether a query is done with all that other components have written for it."""
         topics = self.plan.edges_into(component)
         try:
             ends = self._cluster.latest((topic, p) for topic in topics for p in range(self.ground.partitions[topic]))
@@ -263,7 +322,7 @@ class Job:
         return self.queries.jobs[component.id].state is QueryState.ENDED
 
     def _cancel(self) -> None:
-        self._stop_by = float("inf")
+        self._stop_by, self.was_cancelled = float("inf"), True
         if self.error is None:
             limit = self.plan.settings.stop_timeout
             late = f"not all tasks stopped within {limit:g} s and were cancelled"
@@ -274,6 +333,11 @@ class Job:
 
     def close(self) -> None:
         self._opened.close()
+
+    @property
+    def uid(self) -> str:
+        """Of the life that it is."""
+        return self._driver.registration.uid
 
     def headlines(self) -> list[str]:
         """What was made for it, what Spark calls it, and where Spark shows it."""
@@ -293,6 +357,10 @@ class Job:
         ]
 
     @property
+    def spark_ui(self) -> str:
+        return self._context.uiWebUrl or ""
+
+    @property
     def is_over(self) -> bool:
         return self.state in (State.ENDED, State.FAILED)
 
@@ -305,7 +373,3 @@ class Job:
 def _worst(errors: list[WhorlError]) -> WhorlError:
     """What the user can mend comes before what followed from it."""
     return min(errors, key=lambda error: (isinstance(error, Superseded), error.exit_code))
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0][:300] if str(error).strip() else type(error).__name__

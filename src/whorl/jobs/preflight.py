@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from whorl.config.spec import KafkaSource
 from whorl.errors import Finding
 from whorl.jobs.changes import refused
+from whorl.jobs.gaps import Terms, leapt
 from whorl.jobs.ground import Ground, not_to_be_spread
 from whorl.kafka.clients import KafkaClients
 from whorl.kafka.partitioner import partition_of
@@ -21,8 +22,8 @@ from whorl.plan.plan import Component, Host, Plan
 from whorl.query.seat import batch_timeout
 from whorl.tasks.assignment import GENERATED
 from whorl.tasks.changelog import read_positions
-from whorl.tasks.gone import topic_gone
-from whorl.tasks.register import Registration
+from whorl.tasks.gone import WITHOUT, lost, topic_gone
+from whorl.tasks.register import ComponentEntry, QueryEntry, Registration, registrations
 from whorl.units import format_duration
 
 _SAMPLE = 20
@@ -46,7 +47,7 @@ class Flight:
 
 def preflight(flight: Flight) -> list[Finding]:
     findings = list(flight.ground.findings)
-    for check in (_version, _transaction_timeout, _own_topics):
+    for check in (_version, _transaction_timeout, _own_topics, _shared):
         findings += check(flight)
     findings += refused(flight.plan, flight.registration, flight.accept_loss, flight.ground.read)
     if not findings:
@@ -58,6 +59,25 @@ def preflight(flight: Flight) -> list[Finding]:
             findings += _partitioner(flight, component)
             findings += _growth(flight, component)
     return findings
+
+
+def _shared(flight: Flight) -> Iterator[Finding]:
+    others = registrations(flight.clients) if naming.REGISTER in flight.cluster.partition_counts() else {}
+    running = [each for name, each in others.items() if name != flight.plan.pipeline and each.holder and not each.holder.is_gone()]  # fmt: skip
+    yield from shared(flight.plan, running)
+
+
+def shared(plan: Plan, others: Iterable[Registration]) -> Iterator[Finding]:
+    """What two pipelines that run would both take for their own: topics between components, and consumer groups."""
+    topics = {topic for component in plan.components for topic in plan.edges_into(component)}
+    groups = {component.group for component in plan.components}
+    for other in others:
+        entries: tuple[ComponentEntry | QueryEntry, ...] = (*other.components.values(), *other.queries.values())
+        found = [("topic", name) for entry in entries for name in entry.edges if name in topics]
+        found += [("consumer group", entry.group) for entry in entries if entry.group in groups]
+        for what, name in dict.fromkeys(found):
+            hint = "give this one another 'name', 'topic_prefix' or 'group_id'"
+            yield Finding("shared", f"the {what} '{name}' is of pipeline '{other.pipeline}' too, which runs", hint)
 
 
 def _version(flight: Flight) -> Iterator[Finding]:
@@ -117,15 +137,13 @@ def _offsets(flight: Flight, component: Component) -> Iterator[Finding]:
     positions = _positions(flight, component)
     places = [place for place in positions if not place[0].startswith(GENERATED)]
     earliest, latest = flight.cluster.earliest(places), flight.cluster.latest(places)
+    accepted = leapt(component, flight.ground, Terms(flight.plan.settings, flight.accept_gap))
     for place in places:
-        at, where = positions[place], f"{place[0]}/{place[1]}"
-        if at < earliest[place] and not flight.accept_gap:
-            message = f"{where}: {earliest[place] - at} records from offset {at} on are gone from Kafka"
-            yield Finding(
-                "offsets-gone", message, "go on without them: whorl run --accept-gap; and raise the topic's retention"
-            )
+        at = positions[place]
+        if at < earliest[place] and place[0] not in accepted:
+            yield Finding("offsets-gone", lost(place, at, earliest[place]), WITHOUT)
         elif at > latest[place]:
-            message = f"{where}: the job is at offset {at}, the topic ends at {latest[place]}"
+            message = f"{place[0]}/{place[1]}: the job is at offset {at}, the topic ends at {latest[place]}"
             yield Finding("offsets-gone", message, "the topic was made anew: start over with 'whorl run --fresh'")
     yield from _group(flight, component, positions)
 
@@ -137,7 +155,10 @@ def _group(flight: Flight, component: Component, positions: dict[Place, int]) ->
                 f"group '{component.group}' is at {offset} of {place[0]}/{place[1]}, the job at {positions[place]}: "
                 "something else committed to it"
             )
-            hint = "delete the group's offsets to keep the job's, or set 'group_id' to another name"
+            own = f"whorl offsets import {flight.plan.pipeline} kafka:{component.group}"
+            hint = (
+                f"delete the group's offsets to keep the job's; or move the job there: {own} --component {component.id}"
+            )
             yield Finding("group-offsets", message, hint)
 
 

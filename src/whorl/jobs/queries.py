@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from whorl.config.loader import Loaded
 from whorl.errors import Location, WhorlError
 from whorl.jobs.begin import first_positions
+from whorl.jobs.gaps import Terms, leapt
 from whorl.jobs.ground import Ground
 from whorl.kafka.topics import Cluster, by_topic
 from whorl.plan import naming
@@ -37,8 +38,8 @@ def places_of(loaded: Loaded) -> Places:
 
 
 class Queries:
-    def __init__(self, plan: Plan, cluster: Cluster, ground: Ground, places: Places) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, cluster: Cluster, ground: Ground, places: Places, terms: Terms) -> None:
+        self.plan, self._terms = plan, terms
         self.jobs: dict[str, QueryJob] = {}
         self._cluster, self._ground, self._places = cluster, ground, places
 
@@ -60,6 +61,7 @@ class Queries:
                 settings=self.plan.settings,
                 until_caught_up=until_caught_up,
                 accept_repeat=accept_repeat,
+                leaps=frozenset(leapt(component, self._ground, self._terms)),
             )
             job = QueryJob(session, assignment, self._cluster.clients, self._places)
             self.jobs[id] = job
@@ -74,7 +76,7 @@ class Queries:
         starts: dict[str, Positions] = {}
         for input in component.inputs:
             topics = self._ground.topics[component.id][input.id]
-            first = first_positions(self._cluster, replace(component, inputs=(input,)), self._ground, False, {})
+            first = first_positions(self._cluster, replace(component, inputs=(input,)), self._ground, self._terms, {})
             if topics:
                 starts[input.id] = by_topic({place: at for place, at in first.items() if place[0] in topics})
         return starts

@@ -23,19 +23,21 @@ from whorl.spark.folder import Folder
 from whorl.tasks.control import news_end
 from whorl.tasks.driver import refuse_second
 from whorl.tasks.layout import Layout
-from whorl.tasks.register import ComponentEntry, QueryEntry, Registration, read_registration
+from whorl.tasks.register import ComponentEntry, Holder, QueryEntry, Registration, read_registration
 
 
-def resume_from(session: SparkSession, plan: Plan, folder: Folder, manifest: Manifest) -> None:
+def resume_from(
+    session: SparkSession, plan: Plan, folder: Folder, manifest: Manifest, holder: Holder | None = None
+) -> None:
     """From now on the pipeline is what the savepoint says."""
     settings = plan.settings
     cluster = Cluster(clients_of(settings))
     make_own_topics(manifest.pipeline, cluster, settings)
     registration = read_registration(cluster.clients, manifest.pipeline)
-    refuse_second(cluster.clients, registration, settings, news_end(cluster, manifest.pipeline))
+    refuse_second(cluster.clients, registration, settings, news_end(cluster, manifest.pipeline), holder)
     # All that is between components is written with the register: what there is of it must fit into one transaction.
     longest = int(cluster.broker_config().get("transaction.max.timeout.ms", "60000")) / 1000
-    with Hold(cluster, manifest.pipeline, settings.heartbeat, longest) as hold:
+    with Hold(cluster, manifest.pipeline, settings.heartbeat, longest, holder) as hold:
         hold.driver.fence()
         former = in_savepoint(session, cluster, folder, manifest, cluster.replication(settings.replication))
         moves = _Moves(session, plan, survey(plan, cluster, None), folder, manifest)

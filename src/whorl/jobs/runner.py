@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,18 +16,27 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from whorl.config.loader import Loaded
+from whorl.config.writing import to_yaml
 from whorl.errors import PreflightFailed, Superseded, UsageError, WhorlError, WorldError
 from whorl.flow.check import checked
 from whorl.jobs.address import clients_of
 from whorl.jobs.begin import first_positions
 from whorl.jobs.changes import accepted
-from whorl.jobs.ends import CatchUp, Quiet
+from whorl.jobs.cleaning import Cleaning
+from whorl.jobs.drifting import DriftWatch
+from whorl.jobs.ends import CatchUp, Quiet, is_bounded
+from whorl.jobs.gaps import Terms
 from whorl.jobs.ground import Ground, make_own_topics, survey
+from whorl.jobs.history import EVERY as HISTORY_EVERY
+from whorl.jobs.history import History
 from whorl.jobs.hold import Hold
 from whorl.jobs.interlude import Interlude
 from whorl.jobs.job import Job, State
+from whorl.jobs.members import Elsewhere, Members
+from whorl.jobs.periodic import Periodic
 from whorl.jobs.preflight import Flight, preflight
 from whorl.jobs.queries import Queries, places_of
+from whorl.jobs.schemas import pinned, settle
 from whorl.jobs.session import session_options, slots_of
 from whorl.kafka.topics import Cluster
 from whorl.plan import naming
@@ -35,13 +45,13 @@ from whorl.plan.planner import make_plan
 from whorl.query.ledger import Ledger, wanted_ledger
 from whorl.query.pins import fingerprint
 from whorl.sinks.view import ViewReader
-from whorl.spark.session import SessionOptions, check_slots, close_session, open_session
+from whorl.spark.session import SessionOptions, check_slots, close_session, heap_share, open_session
 from whorl.tasks.assignment import is_generated
 from whorl.tasks.changelog import wanted_changelog
-from whorl.tasks.control import Rescale, Savepoint, news_end
-from whorl.tasks.driver import Wanted, refuse_second
+from whorl.tasks.control import Again, Rescale, Savepoint, news_end
+from whorl.tasks.driver import Driver, Wanted, refuse_second
 from whorl.tasks.generated import length
-from whorl.tasks.register import QueryEntry, Registration, read_registration
+from whorl.tasks.register import Holder, QueryEntry, Registration, read_registration
 
 _DEFAULT_LIMIT = 1048588
 
@@ -56,6 +66,16 @@ class RunOptions:
     verbose: bool = False
     accept_loss: frozenset[str] = frozenset()
     """Operators whose state may be left behind."""
+    holder: Holder | None = None
+    """As whom it holds the pipeline, if not just as this process."""
+    elsewhere: Elsewhere = dict
+    """Components that members have."""
+    adopts: frozenset[str] = frozenset()
+    """Those of them that a driver before this one has started there."""
+    until_finished: bool = False
+    """A pipeline whose sources end ends with them."""
+    slots: int = 0
+    """Room that Spark is to have in any case, where it runs in this process: so that more tasks need no other session."""
 
 
 Show = Callable[[Job, dict[str, list[dict[str, object]]]], None]
@@ -70,21 +90,23 @@ def run(loaded: Loaded, options: RunOptions, show: Show, wants_to_stop: Callable
     """Runs a pipeline in the foreground until it is stopped, has caught up or fails; raises what made it fail.
 
     It works in stretches: an order that needs the pipeline at rest ends one, is carried out, and the next begins."""
+    loaded, found = settle(loaded, fresh=options.fresh)
     plan = plan_of(loaded)
     if options.until_quiet:
         refuse_never_quiet(plan)
     cluster = Cluster(clients_of(plan.settings))
     with tempfile.TemporaryDirectory(prefix="whorl-") as folder, ThreadPoolExecutor(1) as aside:
         ground, known = _prepare(plan, cluster, options)
-        run = _Run(loaded, plan, cluster, options, show, wants_to_stop, Path(folder))
+        run = _Run(loaded, plan, cluster, options, show, wants_to_stop, Path(folder), [str(each) for each in found])
         needed = run.session_options(ground, known.tasks if known else 0)
         opening = aside.submit(open_session, needed)  # takes seconds, and needs nothing of what follows
         try:
-            hold = Hold(cluster, plan.pipeline, plan.settings.heartbeat)
+            hold = Hold(cluster, plan.pipeline, plan.settings.heartbeat, holder=options.holder)
             if options.fresh:
                 _fence_queries(plan, ground, cluster, hold.driver.registration.uid)
                 hold.driver.start_over()
             _make_topics(plan, ground, cluster, hold.driver.registration)
+            pinned(cluster, plan, found)
         finally:
             session = opening.result()
         with hold:
@@ -110,6 +132,8 @@ class _Run:
     show: Show
     wants_to_stop: Callable[[], bool]
     folder: Path
+    notices: list[str]
+    """What is to be told, once."""
 
     def whole(self, session: SparkSession, hold: Hold, ground: Ground) -> Job:
         earlier: tuple[Job, ...] = ()
@@ -143,8 +167,10 @@ class _Run:
         return ground
 
     def session_options(self, ground: Ground, rescaled: int) -> SessionOptions:
-        wanted = self._wanted(ground, rescaled)
-        return session_options(self.plan, self.loaded, ground, wanted, self.folder, self.options.verbose)
+        slots = slots_of(self.plan, ground, self._wanted(ground, rescaled))
+        return session_options(
+            self.loaded, max(slots, self.options.slots), self.folder, self.plan, self.options.verbose
+        )
 
     def _stretch(
         self, session: SparkSession, hold: Hold, ground: Ground, earlier: tuple[Job, ...]
@@ -152,17 +178,43 @@ class _Run:
         """Work until it ends, or until an order needs it at rest."""
         plan, cluster, driver = self.plan, self.cluster, hold.driver
         wanted = self._wanted(ground, driver.registration.tasks)
-        check_slots(session, slots_of(plan, ground, wanted))
+        elsewhere = self.options.elsewhere()
+        check_slots(session, slots_of(plan, ground, {id: want for id, want in wanted.items() if id not in elsewhere}))
         driver.note(**_known(self.loaded, plan))
         limits = _limits(plan, cluster, driver.registration.uid)
-        queries = Queries(plan, cluster, ground, places_of(self.loaded))
+        queries = Queries(plan, cluster, ground, places_of(self.loaded), self._terms())
         options = self.options
         queries.prepare(session, driver.registration.uid, limits, options.until_caught_up, options.accept_repeat)
-        job = Job(session.sparkContext, queries, ground, limits, driver, earlier)
+        adopted = frozenset() if earlier else options.adopts & driver.registration.components.keys()
+        members = Members(cluster.clients, options.elsewhere, slots_of(plan, ground, wanted), adopted)
+        job = Job(session.sparkContext, queries, ground, limits, driver, members, self.notices, earlier)
         try:
-            return job, self._await(job, wanted, hold)
+            with self._beside(job, session):
+                return job, self._await(job, wanted, hold)
         finally:
             job.close()
+            if job.was_cancelled:
+                self._end_transactions(driver)
+
+    def _end_transactions(self, driver: Driver) -> None:
+        """Of tasks that were ended in the middle of one: readers of committed records would wait for them."""
+        with suppress(WorldError):  # without a broker, Kafka does so after a while
+            self.cluster.brokers()
+            driver.fence()
+
+    @contextmanager
+    def _beside(self, job: Job, session: SparkSession) -> Iterator[None]:
+        """What is looked after now and then while it works."""
+        cleaner = Cleaning(self.cluster, self.plan.settings, session)
+        every = self.plan.settings.cleaner.interval
+        with ExitStack() as beside:
+            beside.callback(DriftWatch(self.cluster, self.plan, job.notices.append).start().close)
+            history = History(self.cluster.clients, job, job.uid, partial(heap_share, session))
+            beside.callback(Periodic("whorl-history", history.tell, HISTORY_EVERY).start().close)
+            if every is not None:
+                clean = partial(_clean, cleaner, self.plan.pipeline, job.notices)
+                beside.callback(Periodic("whorl-cleaner", clean, every, at_once=False).start().close)
+            yield
 
     def _await(self, job: Job, wanted: dict[str, Wanted], hold: Hold) -> Savepoint | Rescale | None:
         cluster, order = self.cluster, None
@@ -175,7 +227,10 @@ class _Run:
             order = order or self._order(hold, job)
             if order is not None:
                 job.pause()
-            if self.wants_to_stop() or (end and job.state is State.RUNNING and end.reached()):
+            if self.wants_to_stop():
+                job.stop()
+            elif end and job.state is State.RUNNING and end.reached():
+                job.has_finished = True
                 job.stop()
             self.show(job, view.read(0.05) if view else {})
         ends = _view_ends(cluster, job, views) if view else {}
@@ -189,7 +244,7 @@ class _Run:
 
     def _end(self, job: Job) -> CatchUp | Quiet | None:
         """What says when it is done, where it is to end by itself."""
-        if self.options.until_quiet:
+        if self.options.until_quiet or (self.options.until_finished and is_bounded(self.plan)):
             return Quiet(self.cluster, job)
         return CatchUp(self.cluster, job) if self.options.until_caught_up else None
 
@@ -202,7 +257,9 @@ class _Run:
                 hold.answer(order.id, {}, reason)
                 return None
             return order
-        if order is not None:
+        if isinstance(order, Again):
+            hold.answer(order.id, *_restarted(job, order.component))
+        elif order is not None:
             job.stop()
         return None
 
@@ -225,6 +282,9 @@ class _Run:
         close_session(session)
         return open_session(self.session_options(ground, tasks))
 
+    def _terms(self) -> Terms:
+        return Terms(self.plan.settings, self.options.accept_gap, self.notices.append)
+
     def _wanted(self, ground: Ground, rescaled: int) -> dict[str, Wanted]:
         wanted = {}
         for component in self.plan.on(Host.TASKS):
@@ -235,14 +295,29 @@ class _Run:
                 tasks=min(lps, rescaled or self.plan.settings.tasks or os.cpu_count() or 1),
                 lps=lps,
                 places=tuple((topic, p) for topic, count in read.items() for p in range(count)),
-                first=partial(first_positions, self.cluster, component, ground, self.options.accept_gap),
+                first=partial(first_positions, self.cluster, component, ground, self._terms()),
                 kept=component.kept,
                 versions=component.versions,
                 edges=self.plan.edges_into(component),
                 types=component.types,
                 states=component.states,
+                sources=ground.sources_of(component),
             )
         return wanted
+
+
+def _restarted(job: Job, component: str) -> tuple[dict[str, Any], WhorlError | None]:
+    try:
+        job.restart(component)
+    except WhorlError as error:
+        return {}, error
+    return {"component": component}, None
+
+
+def _clean(cleaner: Cleaning, pipeline: str, notices: list[str]) -> None:
+    found = cleaner.found(pipeline, holding=True)
+    cleaner.delete(found)
+    notices += [f"cleaned: {each}" for each in found]
 
 
 def _known(loaded: Loaded, plan: Plan) -> dict[str, Any]:
@@ -251,7 +326,8 @@ def _known(loaded: Loaded, plan: Plan) -> dict[str, Any]:
         component.id: QueryEntry.of(plan, component, fingerprint(component)) for component in plan.on(Host.QUERY)
     }
     file = Path(loaded.spec.file).resolve()
-    return {"queries": queries, "file": str(file), "fingerprint": hashlib.sha256(file.read_bytes()).hexdigest()}
+    content = file.read_bytes() if file.is_file() else to_yaml(loaded.document.data).encode()
+    return {"queries": queries, "file": str(file), "fingerprint": hashlib.sha256(content).hexdigest()}
 
 
 def _unforeseen(error: Exception) -> WorldError:
@@ -265,7 +341,7 @@ def _prepare(plan: Plan, cluster: Cluster, options: RunOptions) -> tuple[Ground,
     """Looks before it leaps: the register is read and the cluster surveyed; findings end it here."""
     make_own_topics(plan.pipeline, cluster, plan.settings)
     registration = read_registration(cluster.clients, plan.pipeline)
-    refuse_second(cluster.clients, registration, plan.settings, news_end(cluster, plan.pipeline))
+    refuse_second(cluster.clients, registration, plan.settings, news_end(cluster, plan.pipeline), options.holder)
     known = None if options.fresh else registration
     ground = survey(plan, cluster, known)
     findings = preflight(Flight(plan, ground, cluster, known, options.accept_gap, options.accept_loss))

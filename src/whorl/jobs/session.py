@@ -14,6 +14,7 @@ from whorl.config.loader import Loaded
 from whorl.config.settings import Settings
 from whorl.jobs.bundle import bundle_user_code, bundle_whorl
 from whorl.jobs.ground import Ground
+from whorl.jobs.stores import jars_of, store_settings
 from whorl.jvm.jars import CONNECTOR, resolve
 from whorl.plan.plan import Delivery, Host, Plan
 from whorl.query.pins import session_settings
@@ -22,21 +23,24 @@ from whorl.tasks.driver import Wanted
 
 
 def session_options(
-    plan: Plan, loaded: Loaded, ground: Ground, wanted: Mapping[str, Wanted], folder: Path, verbose: bool
+    loaded: Loaded, slots: int, folder: Path, plan: Plan | None = None, verbose: bool = False
 ) -> SessionOptions:
-    settings = plan.settings
+    """`plan`: whose queries are to run in it."""
+    settings = loaded.settings
     bundles = [
-        bundle_user_code(Path(loaded.spec.file).resolve().parent, folder),
-        None if _is_local(settings) else bundle_whorl(folder),
+        bundle_user_code(Path(loaded.spec.home).resolve(), folder),
+        None if is_local(settings) else bundle_whorl(folder),
     ]
+    queries = _query_settings(plan) if plan and plan.on(Host.QUERY) else {}
     return SessionOptions(
-        name=f"whorl {plan.pipeline}",
+        name=f"whorl {loaded.spec.name}",
         master=settings.master,
-        slots=slots_of(plan, ground, wanted),
-        settings={**_query_settings(plan), **settings.spark},
+        slots=slots,
+        settings={**_spark_settings(settings), **queries, **_allocation(settings), **settings.spark},
         py_files=(*(str(path) for path in bundles if path), *settings.py_files),
         archives=tuple(settings.archives),
         verbose=verbose,
+        log=settings.logging.spark,
     )
 
 
@@ -48,10 +52,16 @@ def slots_of(plan: Plan, ground: Ground, wanted: Mapping[str, Wanted]) -> int:
 def session_aside(settings: Settings, name: str) -> Iterator[SparkSession]:
     """For what is done to a pipeline that does not run: no code of its own, a task for every core."""
     with tempfile.TemporaryDirectory(prefix="whorl-") as folder:
-        code = () if _is_local(settings) else (str(bundle_whorl(Path(folder))),)
+        code = () if is_local(settings) else (str(bundle_whorl(Path(folder))),)
         cores = os.cpu_count() or 1
         session = open_session(
-            SessionOptions(f"whorl {name}", settings.master, cores, {**session_settings(), **settings.spark}, code)
+            SessionOptions(
+                f"whorl {name}",
+                settings.master,
+                cores,
+                {**_spark_settings(settings), **session_settings(), **settings.spark},
+                code,
+            )
         )
         try:
             yield session
@@ -59,12 +69,27 @@ def session_aside(settings: Settings, name: str) -> Iterator[SparkSession]:
             close_session(session)
 
 
-def _is_local(settings: Settings) -> bool:
+def _allocation(settings: Settings) -> dict[str, str]:
+    """Without an outside shuffle service, executors stay while others need what they have shuffled."""
+    if not settings.dynamic_allocation:
+        return {}
+    return {
+        "spark.dynamicAllocation.enabled": "true",
+        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+    }
+
+
+def _spark_settings(settings: Settings) -> dict[str, str]:
+    """Of resources and deployment; on one machine Spark takes no notice of executors."""
+    return {**settings.resources.spark(), **settings.deploy.spark()}
+
+
+def is_local(settings: Settings) -> bool:
     return settings.master.startswith("local")
 
 
 def _task_slots(plan: Plan, wanted: Mapping[str, Wanted]) -> int:
-    tasks = [(component, wanted[component.id].tasks) for component in plan.on(Host.TASKS)]
+    tasks = [(component, wanted[component.id].tasks) for component in plan.on(Host.TASKS) if component.id in wanted]
     return sum(count + component.standbys(plan.settings, count) for component, count in tasks)
 
 
@@ -77,6 +102,5 @@ def _query_slots(plan: Plan, ground: Ground) -> int:
 
 
 def _query_settings(plan: Plan) -> dict[str, str]:
-    if not plan.on(Host.QUERY):
-        return {}
-    return {**session_settings(), "spark.jars": ",".join(str(path) for path in resolve(CONNECTOR))}
+    jars = [path for jars in (CONNECTOR, *jars_of(plan)) for path in resolve(jars)]
+    return {**session_settings(), **store_settings(plan), "spark.jars": ",".join(map(str, jars))}

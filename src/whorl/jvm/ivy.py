@@ -102,9 +102,13 @@ def _follow(command: list[str], downloaded: Callable[[str], None]) -> str:
     return "".join(lines)
 
 
-def _ivy_jar() -> Path:
+def spark_jars() -> Path:
+    """The folder of the jars that come inside pyspark."""
     spec = find_spec("pyspark")
-    home = Path(spec.origin).parent if spec and spec.origin else Path()
-    for jar in sorted(home.glob("jars/ivy-*.jar")):
+    return (Path(spec.origin).parent if spec and spec.origin else Path()) / "jars"
+
+
+def _ivy_jar() -> Path:
+    for jar in sorted(spark_jars().glob("ivy-*.jar")):
         return jar
     raise WorldError("pyspark with its Ivy jar is not installed", code="jars-unavailable", hint="pip install pyspark")

@@ -69,7 +69,9 @@ TOOLS = JarSet(
         r".*:jackson-module-jakarta.*",
     ),
 )
-SETS = (CONNECTOR, BROKER, TOOLS)
+DELTA = JarSet("delta", ("io.delta:delta-spark_4.2_2.13:4.4.0", "io.delta:delta-storage:4.4.0"))
+POSTGRESQL = JarSet("postgresql", ("org.postgresql:postgresql:42.7.8",))
+SETS = (CONNECTOR, BROKER, TOOLS, DELTA, POSTGRESQL)
 
 
 @dataclass(frozen=True, slots=True)

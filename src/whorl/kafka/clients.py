@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
@@ -32,6 +32,7 @@ class KafkaClients:
 
     address: str
     extra: Mapping[str, Any] = field(default_factory=dict)
+    kinds: ClassVar[tuple[type[Consumer], type[Producer]]] = (Consumer, Producer)
 
     @property
     def common(self) -> dict[str, Any]:
@@ -58,7 +59,7 @@ class KafkaClients:
             "fetch.wait.max.ms": 100,
             "fetch.error.backoff.ms": 100,
         }
-        return made(Consumer, {**self.common, **defaults, **config, **self.extra})
+        return made(self.kinds[0], {**self.common, **defaults, **config, **self.extra})
 
     def producer(self, **config: Any) -> Producer:
         defaults = {
@@ -70,7 +71,9 @@ class KafkaClients:
             "delivery.report.only.error": True,
             "message.max.bytes": LARGEST_OF_ANY,
         }
-        return made(Producer, {**_without(self.common, "allow.auto.create.topics"), **defaults, **config, **self.extra})
+        return made(
+            self.kinds[1], {**_without(self.common, "allow.auto.create.topics"), **defaults, **config, **self.extra}
+        )
 
     def transactional(self, transactional_id: str, **config: Any) -> Producer:
         return self.producer(**{"transactional.id": transactional_id, "linger.ms": 2, **config})

@@ -16,6 +16,8 @@ from whorl.kafka.topics import NO_LEADER, Cluster
 _ANSWER = 30.0
 """Seconds in which a broker answers, or does not."""
 _BULK = 10_000
+STEADY = {"fetch.queue.backoff.ms": 10}
+"""Of a consumer that reads much: librdkafka's own second of rest after a full queue would let a fast loop run dry."""
 _UNKNOWN = (*NO_LEADER, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
 
 
@@ -79,7 +81,7 @@ def read_bulks_on(
     """As `read_on`, up to `most` at once: for those who have millions to read."""
     if not starts:
         return
-    consumer = clients.consumer(**{"auto.offset.reset": "earliest", "isolation.level": "read_committed"})
+    consumer = clients.consumer(**{"auto.offset.reset": "earliest", "isolation.level": "read_committed", **STEADY})
     try:
         consumer.assign([TopicPartition(*place, start) for place, start in starts.items()])
         yield from _bulks_until_ends(consumer, set(starts), timeout, most=most)
@@ -105,13 +107,14 @@ def _bulks_until_ends(
             continue
         silent_since = time.monotonic()
         bulk = [first] if most == 1 else [first, *consumer.consume(most - 1, 0)]
-        for message in [message for message in bulk if message.error() is not None]:
+        errors = [message for message in bulk if message.error() is not None]
+        for message in errors:
             if message.error().code() == KafkaError._PARTITION_EOF:
                 if not (past_open and _hides_more(consumer, message)):
                     waiting.discard((message.topic(), message.partition()))
             elif not message.error().retriable() and not _is_young(message.error(), begun, timeout):
                 raise KafkaException(message.error())
-        yield [message for message in bulk if message.error() is None]
+        yield [message for message in bulk if message.error() is None] if errors else bulk
 
 
 def _is_young(error: KafkaError, begun: float, timeout: float) -> bool:

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
 from whorl.errors import Unavailable, WorldError
@@ -39,6 +39,12 @@ NO_LEADER = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
 )
 """What a broker says of a partition for a while when it was just made, or when its leader changes."""
+NO_COORDINATOR = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+)
+"""What it says of a group for a while when the topic of groups was just made, or moves."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,11 @@ class Cluster:
         """Every topic's number of partitions."""
         metadata = self._call(lambda: self._admin.list_topics(timeout=_TIMEOUT))
         return {name: len(topic.partitions) for name, topic in metadata.topics.items() if topic.error is None}
+
+    def counts_of(self, topics: Iterable[str]) -> dict[str, int]:
+        """As `partition_counts`, of these that are there; asked one by one, so that a cluster of many topics does not tell of all."""
+        asked = [(name, self._call(lambda name=name: self._admin.list_topics(name, _TIMEOUT))) for name in topics]  # type: ignore[misc]
+        return {name: len(told.topics[name].partitions) for name, told in asked if told.topics[name].error is None}
 
     def brokers(self) -> int:
         return len(self._call(lambda: self._admin.list_topics(timeout=_TIMEOUT)).brokers)
@@ -121,24 +132,41 @@ class Cluster:
         """High watermarks: behind everything written, committed or not."""
         return self._offsets(places, OffsetSpec.latest())
 
+    def stable(self, places: Iterable[Place]) -> dict[Place, int]:
+        """Behind everything that is committed and can be read as such: where the first open transaction begins, else the end."""
+        return self._offsets(places, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+
+    def last_written(self, topics: Mapping[str, int]) -> dict[str, float | None]:
+        """By topic, of so many partitions: the time of its newest record, in seconds since 1970; None where it has none."""
+        spec = OffsetSpec.max_timestamp()
+        asked = {TopicPartition(topic, p): spec for topic, count in topics.items() for p in range(count)}
+        if not asked:
+            return {}
+        futures = self._admin.list_offsets(asked, request_timeout=_TIMEOUT)
+        times = {(tp.topic, tp.partition): self._call(future.result).timestamp for tp, future in futures.items()}
+        newest = {topic: max((times[topic, p] for p in range(count)), default=-1) for topic, count in topics.items()}
+        return {topic: time / 1000 if time > 0 else None for topic, time in newest.items()}
+
     def at_time(self, places: Iterable[Place], milliseconds: int) -> dict[Place, int]:
         """First offset not older than that; the end where there is none."""
         places = list(places)
         found, ends = self._offsets(places, OffsetSpec.for_timestamp(milliseconds)), self.latest(places)
         return {place: offset if offset >= 0 else ends[place] for place, offset in found.items()}
 
-    def _offsets(self, places: Iterable[Place], spec: OffsetSpec) -> dict[Place, int]:
+    def _offsets(
+        self, places: Iterable[Place], spec: OffsetSpec, isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+    ) -> dict[Place, int]:
         asked = {TopicPartition(topic, partition): spec for topic, partition in places}
         if not asked:
             return {}
-        return self._call(lambda: self._ask_offsets(asked))
+        return self._call(lambda: self._ask_offsets(asked, isolation))
 
-    def _ask_offsets(self, asked: dict[TopicPartition, OffsetSpec]) -> dict[Place, int]:
+    def _ask_offsets(self, asked: dict[TopicPartition, OffsetSpec], isolation: IsolationLevel) -> dict[Place, int]:
         """The leader of a partition that was just made may not know yet that it is; and after a broker's restart this call goes on failing
         on an old connection's idea of the leader."""
         until, again = time.monotonic() + _TIMEOUT, False
         while True:
-            futures = self._admin.list_offsets(asked, request_timeout=_TIMEOUT)
+            futures = self._admin.list_offsets(asked, isolation_level=isolation, request_timeout=_TIMEOUT)
             try:
                 return {(tp.topic, tp.partition): future.result().offset for tp, future in futures.items()}
             except KafkaException as error:
@@ -157,7 +185,7 @@ class Cluster:
         # Of committed transactions alone it would wait for those that a killed process has left open.
         consumer = self.clients.consumer(**{"group.id": group, "isolation.level": "read_uncommitted"})
         try:
-            answer = self._call(lambda: consumer.committed(asked, timeout=_TIMEOUT))
+            answer = self._call(lambda: _ask_committed(consumer, asked))
         finally:
             consumer.close()
         return {(tp.topic, tp.partition): tp.offset for tp in answer if tp.offset >= 0}
@@ -192,3 +220,15 @@ class Cluster:
                 code="broker-unreachable",
             )
         return WorldError(f"the broker at '{self.clients.address}' answers: {reason.str()}", code="broker")
+
+
+def _ask_committed(consumer: Any, asked: list[TopicPartition]) -> list[TopicPartition]:
+    until = time.monotonic() + _TIMEOUT
+    while True:
+        try:
+            answer: list[TopicPartition] = consumer.committed(asked, timeout=_TIMEOUT)
+            return answer
+        except KafkaException as error:
+            if error.args[0].code() not in NO_COORDINATOR or time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE)

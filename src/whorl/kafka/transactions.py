@@ -10,7 +10,10 @@ A call whose answer did not come is repeated, never given up: giving up a commit
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import starmap
+from operator import length_hint
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -19,6 +22,8 @@ from whorl.errors import Superseded, Unavailable
 
 _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError._FATAL)
 """`_FATAL` is all that `produce` says of a producer that was fenced."""
+
+_FIRST_WAIT, _LONGEST_WAIT = 0.2, 2.0
 
 
 class Fenced(Superseded):
@@ -74,29 +79,36 @@ class Transactions:
             self.open = False
 
     def _insist(self, what: str, call: Callable[[], Any]) -> None:
+        """For ever, after waits that grow up to a cap; `waiting` hears why, and nothing once it is over."""
+        wait, told = _FIRST_WAIT, False
         while True:
             try:
                 call()
-                return
+                break
             except KafkaException as error:
                 if not retriable(error):
                     raise translate(error) from None
                 self._waiting(f"{what}: {error.args[0].str()}")
-                self.poll(0.2)
+                told = True
+                self.poll(wait)
+                wait = min(2 * wait, _LONGEST_WAIT)
+        if told:
+            self._waiting("")
 
 
 def hand_over(producer: Any, records: Iterable[tuple[Any, ...]], poll: Callable[[float], None]) -> None:
     """As the producer takes them; where its queue is full, it is polled until there is room."""
-    produce = producer.produce
-    for record in records:
-        while True:
-            try:
-                produce(*record)
-                break
-            except BufferError:
-                poll(0.1)
-            except KafkaException as error:
-                raise translate(error) from None
+    waiting = list(records)
+    left = iter(waiting)
+    while True:
+        try:
+            deque(starmap(producer.produce, left), maxlen=0)
+            return
+        except BufferError:
+            left = iter(waiting[len(waiting) - length_hint(left) - 1 :])
+            poll(0.1)
+        except KafkaException as error:
+            raise translate(error) from None
 
 
 def retriable(error: KafkaException) -> bool:

@@ -45,6 +45,13 @@ class Explode:
 
 
 @dataclass(frozen=True)
+class Sort:
+    """The rows of each partition of a batch by these columns: (name, whether the largest comes first); nulls last."""
+
+    columns: tuple[tuple[str, bool], ...]
+
+
+@dataclass(frozen=True)
 class Rekey:
     """A new key: one value as text, several as a JSON array."""
 
@@ -114,8 +121,8 @@ class Keyed:
     """Their names, where it has several."""
 
 
-Native = Pass | Where | Project | Select | Explode | Rekey | Route | Rules | Query | Unique | Keyed | Call
-ROW_BY_ROW = (Pass, Where, Project, Select, Explode, Rekey, Route, Rules)
+Native = Pass | Where | Project | Select | Explode | Sort | Rekey | Route | Rules | Query | Unique | Keyed | Call
+ROW_BY_ROW = (Pass, Where, Project, Select, Explode, Sort, Rekey, Route, Rules)
 
 
 def goes_by_output(native: Native | None) -> bool:

@@ -61,7 +61,7 @@ Columns = Annotated[tuple[str, ...], BeforeValidator(several)]
 class Options(BaseModel):
     """Base of all option models: frozen, unknown keys refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
 
 
 class ErrorPolicy(Options):

@@ -62,8 +62,9 @@ def _schema(source: Node, edge: Edge) -> Schema | None:
 def sink_output(pipeline: str, node: Node, host: Host) -> Output:
     sink = node.what
     assert isinstance(sink, SinkOptions)
-    if isinstance(sink, FileSink):
-        return Output(node.id, OutputKind.FILE, "", JSON, node.schema, sink=sink)
+    if sink.in_query:
+        kind = OutputKind.FILE if isinstance(sink, FileSink) else OutputKind.STORE
+        return Output(node.id, kind, "", JSON, node.schema, sink=sink)
     if isinstance(sink, KafkaSink):
         format = sink.format or _plain(node.schema) or JSON
         return Output(node.id, OutputKind.SINK, sink.topic, format, node.schema, sink.key, headers=sink.headers)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from whorl.config.spec import FileSink, FileSource, KafkaSource
+from whorl.config.spec import KafkaSource
 from whorl.plan.draw import draw
 from whorl.plan.picture import picture
 from whorl.plan.plan import Component, Delivery, Input, Output, OutputKind, Placed, Plan
@@ -112,10 +112,14 @@ def _input(input: Input) -> str:
     if isinstance(input.source, KafkaSource):
         kind = "table of " if input.is_table else ""
         return f"{input.id}: {kind}{_topics(input.source)}, {input.format.type}{known}{_policy(input)}"
-    if isinstance(input.source, FileSource):
-        read = ", read once at the start" if input.source.static else ""
-        return f"{input.id}: folder '{input.source.path}', {input.source.format} files{known}{read}{_policy(input)}"
-    return f"{input.id}: {input.source.type} source{known}"
+    policy = _policy(input) if input.source.in_query else ""
+    return f"{input.id}: {input.source.told}{known}{_read(input)}{policy}"
+
+
+def _read(input: Input) -> str:
+    every = getattr(input.source, "refresh", None)
+    anew = f" and every {format_duration(every)}" if every else ""
+    return f", read once at the start{anew}" if input.is_static else ""
 
 
 def _late(input: Input) -> str:
@@ -151,8 +155,8 @@ def _sources(component: Component, id: str) -> str:
 
 def _output(component: Component, output: Output) -> str:
     sources, told = _sources(component, output.id), f"topic '{output.topic}', {output.format.type}"
-    if isinstance(output.sink, FileSink):
-        return f"{output.id} from {sources}: folder '{output.sink.path}', {output.sink.format} files"
+    if output.sink is not None:
+        return f"{output.id} from {sources}: {output.sink.told}"
     if output.kind is OutputKind.EDGE:
         return f"from {sources}: {told}{_columns(output.schema)}"
     key = f", key {', '.join(output.key)}" if output.key else ""

@@ -2,7 +2,7 @@
 
 Two operators are fused unless their hosts differ, the edge between them asks for a topic or leads back, one of them asks to be alone, one leaves rows
 once and the other each time they change, one keeps state by key in a query and the other does too or makes rows of no record, or
-fusing would make a component wait for its own output. Components that read one source or write one sink are fused too, where nothing speaks against it. A folder of files is the only output of its query.
+fusing would make a component wait for its own output. Components that read one source or write one sink are fused too, where nothing speaks against it. A folder of files, a table or a database is the only output of its query.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from whorl.flow.graph import Edge, Kind, Node, StreamGraph, is_table, keyed_by
 from whorl.operators.native import Keyed, Native, Query, Unique
 from whorl.operators.operator import OperatorType
 from whorl.plan.ends import is_sorted_before
-from whorl.plan.hosts import Hosted, is_file, reader_of, why_there
+from whorl.plan.hosts import Hosted, is_of_queries, reader_of, why_there
 from whorl.plan.plan import Host, Mode
 
 Spot = tuple[str, Host]
@@ -45,12 +45,15 @@ class Fusing:
     settings: Settings
     home: dict[Spot, Spot] = field(default_factory=dict)
     """Which nodes are together, by a name for each group."""
+    groups: dict[Spot, list[Spot]] = field(default_factory=dict)
+    """The same from the other side: those of each group, in the order in which they were first met."""
     reasons: dict[Edge, str] = field(default_factory=dict)
     """Of every edge that is cut."""
 
     def shares(self) -> list[Share]:
         self.home = {spot: spot for spots in self.ends.values() for spot in spots}
         self.home |= {(id, hosted.host): (id, hosted.host) for id, hosted in self.hosted.items()}
+        self.groups = {spot: [spot] for spot in self.home}
         self.reasons = {edge: reason for edge in self.graph.edges if (reason := self._forced(edge))}
         self._fuse_operators()
         apart = self._place_files()
@@ -66,11 +69,11 @@ class Fusing:
         if target.kind is Kind.OPERATOR:
             wanted = self.hosted[target.id].host
         else:
-            wanted = Host.QUERY if is_file(target) else Host.TASKS
+            wanted = Host.QUERY if is_of_queries(target) else Host.TASKS
         start = (
             reader_of(source.what, wanted) if isinstance(source.what, SourceOptions) else self.hosted[source.id].host
         )
-        end = wanted if target.kind is Kind.OPERATOR or is_file(target) else start
+        end = wanted if target.kind is Kind.OPERATOR or is_of_queries(target) else start
         return (source.id, start), (target.id, end)
 
     def _nodes(self, edge: Edge) -> tuple[Node, Node]:
@@ -157,7 +160,7 @@ class Fusing:
 
     def _members(self, spot: Spot) -> list[str]:
         """The operators in queries that are together with it."""
-        return [id for (id, host), group in self.home.items() if group == self.home[spot] and host is Host.QUERY]
+        return [id for id, host in self.groups[self.home[spot]] if host is Host.QUERY]
 
     def _of_kind(self, ids: Iterable[str], kind: type | UnionType) -> list[str]:
         return [id for id in ids if isinstance(self._natives.get(id), kind)]
@@ -198,14 +201,14 @@ class Fusing:
     def _place_files(self) -> list[Spot]:
         """A file sink goes with the one group that feeds it if the group writes nothing else; else it is a component of its own.
         Returns the groups that write files."""
-        sinks = [node for node in self.graph.of_kind(Kind.SINK) if is_file(node)]
+        sinks = [node for node in self.graph.of_kind(Kind.SINK) if is_of_queries(node)]
         for sink in sinks:
             edges = [edge for edge in self.graph.into(sink.id) if edge.source in self.hosted]
             feeding = list({self.home[self.ends[edge][0]] for edge in edges})
             if len(feeding) == 1 and feeding[0][1] is Host.QUERY and self._writes_only(feeding[0], sink):
                 self._join(feeding[0], (sink.id, Host.QUERY))
             else:
-                why = f"'{sink.id}' is a file sink, which is the only output of its query"
+                why = f"'{sink.id}' is a {sink.type} sink, which is the only output of its query"
                 self.reasons |= {edge: why for edge in edges if edge not in self.reasons}
         return [self.home[(sink.id, Host.QUERY)] for sink in sinks]
 
@@ -219,7 +222,14 @@ class Fusing:
 
     def _join(self, one: Spot, other: Spot) -> None:
         new, old = self.home[one], self.home[other]
-        self.home = {spot: new if group == old else group for spot, group in self.home.items()}
+        if new != old:
+            moved = self.groups.pop(old)
+            self.home |= dict.fromkeys(moved, new)
+            self.groups[new] = sorted([*self.groups[new], *moved], key=self._met.__getitem__)
+
+    @cached_property
+    def _met(self) -> dict[Spot, int]:
+        return {spot: index for index, spot in enumerate(self.home)}
 
     def _is_alone(self, edge: Edge) -> bool:
         """Whether an operator that is to be alone has this source or sink in common with others."""
@@ -233,6 +243,8 @@ class Fusing:
 
     def _leads(self, start: Spot, end: Spot) -> bool:
         """Whether a way that begins with a topic leads from one group to the other."""
+        if not self.reasons:
+            return False
         inner = [edge for edge in self.graph.edges if self._is_inner(edge) and not edge.feedback]
         homes = {edge: (self.home[self.ends[edge][0]], self.home[self.ends[edge][1]]) for edge in inner}
         ahead = [homes[edge][1] for edge in inner if edge in self.reasons and homes[edge][0] == start]
@@ -277,11 +289,11 @@ class Fusing:
     def _inner_end(self, edge: Edge) -> Spot:
         """The end that says whose an edge in memory is: its operator, or the folder it fills; else its source."""
         source, target = self._nodes(edge)
-        return self.ends[edge][target.kind is Kind.OPERATOR or (is_file(target) and source.kind is Kind.SOURCE)]
+        return self.ends[edge][target.kind is Kind.OPERATOR or (is_of_queries(target) and source.kind is Kind.SOURCE)]
 
     def _share(self, group: Spot, inside: list[Edge], arriving: list[Edge], leaving: list[Edge]) -> Share:
         ends = {id for edge in inside for id in (edge.source, edge.target)}
         ends |= {edge.target for edge in arriving} | {edge.source for edge in leaving}
-        members = {id for (id, _), home in self.home.items() if home == group and id in self.hosted} | ends
+        members = {id for id, _ in self.groups[group] if id in self.hosted} | ends
         nodes = tuple(self.graph.nodes[id] for id in self.graph.order if id in members)
         return Share(group[1], nodes, tuple(inside), tuple(arriving), tuple(leaving))

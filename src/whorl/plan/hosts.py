@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from whorl.config.spec import RateSource, SourceOptions
+from whorl.config.spec import RateSource, SinkOptions, SourceOptions
 from whorl.flow.graph import Edge, Kind, Node, StreamGraph
 from whorl.operators.native import Call, Keyed
 from whorl.operators.operator import OperatorType
@@ -61,14 +61,15 @@ def _fixed(graph: StreamGraph, node: Node) -> Hosted | None:
 
 def reader_of(source: SourceOptions, wanted: Host) -> Host:
     """The host that reads a source for an operator or sink on another: its own, where it can."""
-    if source.type == "file":
+    if source.in_query:
         return Host.QUERY
     counted = source.type == "list" or (isinstance(source, RateSource) and source.limit is not None)
     return Host.TASKS if counted else wanted
 
 
-def is_file(node: Node) -> bool:
-    return node.kind is not Kind.OPERATOR and node.type == "file"
+def is_of_queries(node: Node) -> bool:
+    """A source or sink that nothing but a query reads or writes: files, tables, databases."""
+    return isinstance(node.what, SourceOptions | SinkOptions) and node.what.in_query
 
 
 def why_there(node: Node, host: Host) -> str:
@@ -84,14 +85,20 @@ def _beside(graph: StreamGraph, id: str, fixed: Mapping[str, Hosted], hosted: Ma
     """With the operators before it; next to sources with a source that needs a query; else with what follows; else in tasks."""
     before = [edge.source for edge in graph.into(id)]
     operators = {other: hosted[other].host for other in before if other in hosted}
-    files = {other: Host.QUERY for other in before if is_file(graph.nodes[other])}
+    files = {other: Host.QUERY for other in before if is_of_queries(graph.nodes[other])}
+    if found := _with(id, operators or files):
+        return found
     behind = dict(_behind(graph, id, fixed))
-    for neighbours in (operators or files, behind):
-        if len(set(neighbours.values())) == 1:
-            other, host = next(iter(neighbours.items()))
-            return Hosted(host, f"'{id}' runs {IN_A[host]} with '{other}'", fixed=False)
     why = "what follows it is on both hosts" if behind else "nothing beside it needs a query"
-    return Hosted(Host.TASKS, f"'{id}' runs in tasks: {why}", fixed=False)
+    return _with(id, behind) or Hosted(Host.TASKS, f"'{id}' runs in tasks: {why}", fixed=False)
+
+
+def _with(id: str, neighbours: Mapping[str, Host]) -> Hosted | None:
+    """Where these are, if all are on one host."""
+    if len(set(neighbours.values())) != 1:
+        return None
+    other, host = next(iter(neighbours.items()))
+    return Hosted(host, f"'{id}' runs {IN_A[host]} with '{other}'", fixed=False)
 
 
 def _behind(graph: StreamGraph, id: str, fixed: Mapping[str, Hosted]) -> Iterator[tuple[str, Host]]:
@@ -105,7 +112,7 @@ def _behind(graph: StreamGraph, id: str, fixed: Mapping[str, Hosted]) -> Iterato
         seen.add(target)
         if target in fixed:
             yield target, fixed[target].host
-        elif is_file(graph.nodes[target]):
+        elif is_of_queries(graph.nodes[target]):
             yield target, Host.QUERY
         else:
             ahead += graph.out_of(target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from whorl.config.spec import FileSink, FileSource, KafkaSink, KafkaSource
+from whorl.config.spec import KafkaSink, KafkaSource, SinkOptions, SourceOptions
 from whorl.flow.graph import Edge, Kind, Node
 from whorl.plan.layers import Box, Frame
 from whorl.plan.plan import Plan
@@ -38,8 +38,8 @@ def outside(node: Node) -> str:
     """The topics or the folder that a source or sink names."""
     if isinstance(node.what, KafkaSource):
         return node.what.pattern or ", ".join(node.what.names)
-    if isinstance(node.what, FileSource | FileSink):
-        return node.what.path
+    if isinstance(node.what, SourceOptions | SinkOptions) and node.what.in_query:
+        return node.what.place
     return node.what.topic if isinstance(node.what, KafkaSink) else ""
 
 

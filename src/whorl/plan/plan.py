@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Literal
 
 from whorl.config.settings import Settings
-from whorl.config.spec import Combine, FileSource, KafkaSource, SinkOptions, SourceOptions, Watermark
+from whorl.config.spec import Combine, KafkaSource, SinkOptions, SourceOptions, Watermark
 from whorl.flow.graph import Node, StreamGraph, keyed_by
 from whorl.formats import FormatOptions
 from whorl.operators.native import ROW_BY_ROW, Keyed, Native, Query, Unique
@@ -27,7 +27,7 @@ Rounds = Literal["none", "same", "next"]
 """What the records of an output say of the round that they are in: nothing outside of a loop; on a feedback edge, the next one."""
 
 
-class Host(Enum):
+class Host(StrEnum):
     TASKS = "tasks"
     QUERY = "query"
 
@@ -43,6 +43,8 @@ class Delivery(Enum):
     """At least once, record by record, in Spark's real-time mode."""
     FILES = "files"
     """Exactly once by the log of Spark's file sink."""
+    STORE = "store"
+    """Batch by batch into a database, a table or a server; its sink says how often a row arrives there."""
 
 
 class OutputKind(Enum):
@@ -52,6 +54,12 @@ class OutputKind(Enum):
     """A console or list sink: an internal topic that the driver reads back."""
     FILE = "file"
     """A folder that Spark's file sink writes."""
+    STORE = "store"
+    """A database, a table or a server."""
+
+    @property
+    def is_topic(self) -> bool:
+        return self not in (OutputKind.FILE, OutputKind.STORE)
 
 
 @dataclass(frozen=True)
@@ -84,7 +92,7 @@ class Input:
     @property
     def is_static(self) -> bool:
         """No stream, but a table that is read as it is at the start."""
-        return isinstance(self.source, FileSource) and self.source.static
+        return self.source is not None and self.source.is_static
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,7 @@ class Output:
     combine: tuple[tuple[str, Combine], ...] = ()
     """Of what leads back: the columns by which records of one key are merged."""
     sink: SinkOptions | None = None
-    """Where more is to be known than the topic: the options of a file sink."""
+    """Where more is to be known than the topic: the options of a sink that writes no topic."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from whorl.operators.operator import OperatorType
 from whorl.plan import naming
 from whorl.plan.ends import edge_format, edge_input, edge_output, sink_output, source_input
 from whorl.plan.fusing import Fusing, Share
-from whorl.plan.hosts import hosts_of, is_file, why_there
+from whorl.plan.hosts import hosts_of, is_of_queries, why_there
 from whorl.plan.plan import Component, Cut, Host, Input, Output, Placed, Plan, Wire
 from whorl.plan.queries import delivery_of, mode_of, modes_of
 from whorl.plan.refusals import refusals
@@ -115,7 +115,7 @@ class Draft:
         hosted = [self.fusing.hosted[node.id] for node in share.nodes if _is_operator(node)]
         if hosted:
             return next((each.why for each in hosted if each.fixed), hosted[0].why)
-        needing = [node for node in share.nodes if is_file(node) or share.leaving]
+        needing = [node for node in share.nodes if is_of_queries(node) or share.leaving]
         return why_there(needing[0], share.host) if needing else "nothing in it needs a query"
 
 

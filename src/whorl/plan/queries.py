@@ -46,6 +46,8 @@ def mode_of(delivery: Delivery, modes: Iterable[Mode]) -> Mode:
 def delivery_of(outputs: Sequence[Output], settings: Settings) -> Delivery:
     if [output.kind for output in outputs] == [OutputKind.FILE]:
         return Delivery.FILES
+    if [output.kind for output in outputs] == [OutputKind.STORE]:
+        return Delivery.STORE
     if settings.trigger == "realtime":
         return Delivery.REALTIME
     return Delivery.NATIVE if settings.guarantee == "at_least_once" else Delivery.LEDGER

@@ -9,12 +9,14 @@ from whorl.config.spec import KafkaSource
 from whorl.errors import Finding
 from whorl.flow.graph import Node, StreamGraph, keyed_by
 from whorl.operators.native import ROW_BY_ROW, Call, Query
-from whorl.plan.plan import Component, OutputKind, Plan
+from whorl.plan.plan import Component, Plan
 
 _OTHER_TRIGGER = "set another `trigger`, such as 1s"
 
 
 def refusals(plan: Plan) -> Iterator[Finding]:
+    if plan.settings.dynamic_allocation:
+        yield from _long_tasks(plan)
     for component in plan.components:
         yield from _supersteps(plan, component)
     for component in plan.queries:
@@ -24,6 +26,14 @@ def refusals(plan: Plan) -> Iterator[Finding]:
             yield from _not_by_key(plan.graph, component)
         if plan.settings.trigger == "realtime":
             yield from _not_in_real_time(plan.graph, component, plan.settings)
+
+
+def _long_tasks(plan: Plan) -> Iterator[Finding]:
+    """Spark gives executors back that are idle, and takes more for tasks that wait: long tasks neither end nor may wait."""
+    for component in (each for each in plan.components if not each.is_query):
+        message = f"`dynamic_allocation` cannot be: component '{component.id}' runs in tasks, which hold their executors for ever"
+        hint = "leave it out, or give its operators `host: query`; `autoscale` follows the lag instead"
+        yield Finding("host", message, hint, component.operators[0].node.at if component.operators else None)
 
 
 def _supersteps(plan: Plan, component: Component) -> Iterator[Finding]:
@@ -80,7 +90,7 @@ def _not_in_real_time(graph: StreamGraph, component: Component, settings: Settin
         elif isinstance(input.source, KafkaSource) and (input.source.max_per_batch or settings.max_per_batch):
             yield _refused(graph.nodes[input.id], "has no batches to bound", "take `max_per_batch` away")
     for output in component.outputs:
-        if output.kind is OutputKind.FILE:
+        if not output.kind.is_topic:
             yield _refused(graph.nodes[output.id], "writes topics alone")
     if settings.guarantee != "at_least_once":
         first = component.outputs[0].id if component.outputs else component.id

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from whorl.config.spec import FileSink, FileSource, KafkaSource
+from whorl.config.spec import FileSink, FileSource, KafkaSource, SinkOptions, SourceOptions
 from whorl.flow.graph import Kind
 from whorl.plan.explain import SPARE_SLOTS, job_description, slots
 from whorl.plan.picture import outside, topic_of
@@ -53,6 +53,7 @@ def _component(plan: Plan, component: Component) -> dict[str, Any]:
         "outputs": [_output(output) for output in component.outputs],
         "group": component.group,
         "guarantee": plan.settings.guarantee,
+        **({"publishes": component.published} if component.published else {}),
         **(_query(plan, component) if component.is_query else {"commit_interval": plan.settings.commit_interval}),
     }
 
@@ -104,8 +105,10 @@ def _output(output: Output) -> dict[str, Any]:
 
 
 def _folder(end: object) -> dict[str, str]:
-    """Of a file source or sink."""
-    return {"path": end.path, "format": end.format} if isinstance(end, FileSource | FileSink) else {}
+    """Of a source or sink that only queries have."""
+    if isinstance(end, FileSource | FileSink):
+        return {"path": end.path, "format": end.format}
+    return {"store": end.told} if isinstance(end, SourceOptions | SinkOptions) and end.in_query else {}
 
 
 def _columns(schema: Schema | None) -> dict[str, str] | None:

@@ -16,7 +16,6 @@ _DELIVERIES = {
     Delivery.LEDGER: "exactly once: rows leave in Kafka transactions, each with the ledger's record of it",
     Delivery.NATIVE: "at least once, by Spark's own Kafka writer: a failure may repeat some",
     Delivery.REALTIME: "at least once, record by record: a failure may repeat some",
-    Delivery.FILES: "exactly once, by the log of Spark's file sink",
 }
 _BACKENDS = {
     "rocksdb": "RocksDB, {} partitions, its changelog in the checkpoint",
@@ -32,7 +31,12 @@ def query_lines(plan: Plan, component: Component) -> Iterator[tuple[str, str]]:
         yield "state", _BACKENDS[plan.settings.state.query_backend].format(state_partitions(plan.settings))
     yield "checkpoint", f"'{checkpoint(plan, component)}'"
     yield "group", component.group
-    yield "guarantee", _DELIVERIES[component.delivery]
+    yield "guarantee", guarantee(component)
+
+
+def guarantee(component: Component) -> str:
+    sinks = [output.sink for output in component.outputs if output.sink is not None]
+    return sinks[0].guarantee if sinks else _DELIVERIES[component.delivery]
 
 
 def mode(component: Component) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
 import pickle
+import platform
 import sys
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache, partial
 from types import FrameType
 from typing import Any
@@ -21,7 +23,7 @@ from pyspark.sql import functions as F
 from whorl.errors import Superseded, Unavailable
 from whorl.query.seat import Chairs, Seats
 from whorl.query.writer import Outcome, WriteOrder, write_partition
-from whorl.tasks.clients import TaskClients
+from whorl.tasks.clients import TaskClients, connections
 
 _SCHEMA = "outcome string"
 _ORDER = "whorl.order"
@@ -56,7 +58,13 @@ def _write(address: str, extra: Mapping[str, Any], batches: Iterable[pa.RecordBa
     clients = TaskClients(address, extra)
     number, attempt = context.partitionId(), context.attemptNumber()
     outcome = write_partition(_to_the_end(batches), order, number, attempt, clients, _SEATS)
+    outcome = replace(outcome, worker=f"{platform.node()}/{os.getpid()}", connections=_open())
     yield pa.RecordBatch.from_pydict({"outcome": [orjson.dumps(asdict(outcome)).decode()]})
+
+
+def _open() -> int:
+    counts = connections()
+    return counts["consumers"] + counts["producers"]
 
 
 def _to_the_end(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -10,6 +10,7 @@ from whorl.config.spec import FileSink
 from whorl.kafka.clients import KafkaClients
 from whorl.plan.plan import Component, Delivery
 from whorl.query.checkpoint import Manifest, Positions
+from whorl.query.pace import least, rate_bound
 from whorl.query.pins import fingerprint, pinned
 from whorl.query.read import Reading
 
@@ -31,6 +32,8 @@ class QueryAssignment:
     settings: Settings
     until_caught_up: bool = False
     accept_repeat: bool = False
+    leaps: frozenset[str] = frozenset()
+    """Topics whose records, where they are gone before they were read, are done without."""
 
     @property
     def folder(self) -> str:
@@ -42,7 +45,8 @@ class QueryAssignment:
         """As it is to be now."""
         return first_manifest(self.pipeline, self.uid, self.component, self.settings, starts)
 
-    def reading(self, clients: KafkaClients, starts: Mapping[str, Positions]) -> Reading:
+    def reading(self, clients: KafkaClients, starts: Mapping[str, Positions], paced: int | None = None) -> Reading:
+        """`paced`: records of a batch that backpressure allows each source."""
         return Reading(
             address=clients.address,
             kafka=java_options(clients),
@@ -52,7 +56,15 @@ class QueryAssignment:
             partitions=self.partitions,
             dead_letter=self.dead_letter,
             max_per_batch=self.settings.max_per_batch or self._most(),
+            bounds=self._bounds(paced),
+            timed=self.component.delivery is not Delivery.REALTIME,
         )
+
+    def _bounds(self, paced: int | None) -> dict[str, int]:
+        """A run until caught up has no interval to keep."""
+        counts = {id: sum(self.partitions.get(topic, 1) for topic in topics) for id, topics in self.topics.items()}
+        rated = {id: None if self.until_caught_up else rate_bound(self.settings, n) for id, n in counts.items()}
+        return {id: bound for id, rate in rated.items() if (bound := least(rate, paced)) is not None}
 
     def _most(self) -> int | None:
         """A backlog is taken in parts, so that no transaction lasts too long. Real-time mode has no batches to bound."""

@@ -16,10 +16,18 @@ _RESULT = "__whorl_result"
 _NEVER_RAISE = {
     "Alias", "AttributeReference", "Literal", "EqualTo", "EqualNullSafe", "GreaterThan", "GreaterThanOrEqual", "LessThan",
     "LessThanOrEqual", "And", "Or", "Not", "IsNull", "IsNotNull", "In", "Coalesce", "If", "CaseWhen", "GetStructField", "Upper",
-    "Lower", "Length", "Concat", "StringTrim", "StartsWith", "EndsWith", "Contains", "UnresolvedAlias",
+    "Lower", "Length", "Concat", "StringTrim", "StartsWith", "EndsWith", "Contains", "UnresolvedAlias", "Sha2", "Md5", "Substring",
+    "Greatest", "Least", "ConcatWs",
 }  # fmt: skip
 _OF_DOUBLES = {"Add", "Subtract", "Multiply", "UnaryMinus"}
-_WIDENING = {("int", "bigint"), ("int", "double"), ("bigint", "double"), ("float", "double"), ("int", "float")}
+_WIDENING = {
+    ("int", "bigint"),
+    ("int", "double"),
+    ("bigint", "double"),
+    ("float", "double"),
+    ("int", "float"),
+    ("string", "binary"),
+}
 
 
 def computed(frame: DataFrame, sqls: Sequence[str], id: str, action: str) -> tuple[DataFrame, list[str]]:
@@ -40,7 +48,7 @@ def computed(frame: DataFrame, sqls: Sequence[str], id: str, action: str) -> tup
     return tried.select(*columns(kept), *error, *results), names
 
 
-def failure(frame: DataFrame, broken: Sequence[tuple[Column, str]], id: str, action: str) -> list[Column]:
+def failure(frame: DataFrame, broken: Sequence[tuple[Column, Column | str]], id: str, action: str) -> list[Column]:
     """The columns ERROR and FAILED, where the first of these that is true of a row that is alive is what has failed."""
     living = alive(frame)
     message, who = F.col(ERROR), F.col(FAILED)

@@ -22,6 +22,9 @@ from whorl.query.errors import Places
 from whorl.query.ledger import Taken
 from whorl.query.partitions import writer_names
 from whorl.query.seat import SeatOrder, batch_timeout
+from whorl.query.stores.patience import GivenUp
+from whorl.query.stores.store import Order
+from whorl.query.storing import Storing
 from whorl.query.writer import WriteOrder
 
 _DEAD = "dead/"
@@ -46,6 +49,8 @@ class Batches:
         places: Places,
     ) -> None:
         self.written = self.dead = 0
+        self.connections: dict[str, int] = {}
+        """By Python worker: clients of Kafka that it had open in its last batch."""
         self.notices: list[str] = []
         """What the user should hear of, though it goes on."""
         self.raised: WhorlError | None = None
@@ -54,6 +59,11 @@ class Batches:
         self._session, self._compiled, self._places = session, compiled, places
         self._query: Any = None
         self._has_query = Event()
+        self._storing = self._stores(session) if assignment.component.delivery is Delivery.STORE else None
+
+    def _stores(self, session: SparkSession) -> Storing:
+        (output,), kafka = self._assignment.component.outputs, java_options(self._clients)
+        return Storing(session, output, self._assignment.dead_letter, kafka, self.notices.append, lambda: self.stopping)
 
     def prepared(self, rows: DataFrame) -> DataFrame:
         """As `write` wants them: written when they are computed, or counted on the way to Spark's own writer."""
@@ -65,6 +75,10 @@ class Batches:
     @property
     def _by_ledger(self) -> bool:
         return self._assignment.component.delivery is Delivery.LEDGER
+
+    def renew(self, compiled: Compiled) -> None:
+        """It starts anew with this; what was counted stays."""
+        self._compiled, self.stopping = compiled, False
 
     def begin(self, taken: Taken, manifest: Manifest, checkpoint: Checkpoint) -> None:
         self._taken, self._manifest, self._checkpoint = taken, manifest, checkpoint
@@ -84,11 +98,20 @@ class Batches:
             self._write_rows(frame, batch)
             if self._compiled.observed and (bad := self._unreadable()):
                 self._write_dead_letters(batch, bad)
+        except GivenUp:
+            raise Stopping from None
         except WhorlError as error:
             self.raised = error
             raise
 
     def _write_rows(self, frame: DataFrame, batch: int) -> None:
+        if self._storing is not None:
+            assignment, seq = self._assignment, self._manifest.base + batch
+            order = Order(assignment.pipeline, assignment.component.id, assignment.uid, self._taken.run, seq)
+            stored = self._storing.write(frame, order)
+            self.written += stored.written
+            self.dead += stored.dead
+            return
         if self._by_ledger:
             self._write_by_ledger(frame, batch, self._compiled.topics, writer_names(self._execution()))
             return
@@ -104,6 +127,7 @@ class Batches:
         order = self._order(batch, topics, prefix, names)
         outcomes = write_exactly_once(frame, order)
         self.notices += differing(outcomes, order)
+        self.connections |= {each.worker: each.connections for each in outcomes if each.worker}
         dead = sum(each.dead for each in outcomes)
         self.written += sum(each.count for each in outcomes) - dead
         self.dead += dead

@@ -68,7 +68,7 @@ def _call(
     id: str, operator: OperatorType, enters: Schema, action: str, struct: StructType, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     caller = Caller(id, operator, enters, action)
-    schema = to_arrow_schema(struct)
+    schema = to_arrow_schema(struct, timezone="UTC")
     try:
         for batch in batches:
             yield _batch(caller.all(_rows(batch)), schema, caller)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 from pyspark.sql import SparkSession
@@ -70,43 +70,24 @@ class Progress:
         return self.offered if self.offered > self.committed else None
 
 
-class Checkpoint:
-    def __init__(self, session: SparkSession, path: str) -> None:
-        self._session = session
-        self.folder = Folder(session, path, "checkpoints")
+class Files(Protocol):
+    """A folder of any file system."""
 
-    @classmethod
-    def of(cls, session: SparkSession, root: str, pipeline: str, uid: str, component: str) -> Checkpoint:
-        """That of a component, where checkpoints are kept."""
-        return cls(session, cls.path_of(root, pipeline, uid, component))
+    def read(self, name: str) -> bytes | None: ...
+    def write(self, name: str, data: bytes) -> None: ...
+    def remove(self, name: str) -> None: ...
+    def names(self, folder: str = ".") -> list[str]: ...
 
-    @classmethod
-    def path_of(cls, root: str, pipeline: str, uid: str, component: str) -> str:
-        return f"{cls.root(root, pipeline, uid)}/{naming.slug(component)}"
 
-    @staticmethod
-    def root(checkpoints: str, pipeline: str, uid: str) -> str:
-        """The folder of all checkpoints of a pipeline in one of its lives."""
-        return f"{checkpoints.rstrip('/')}/{naming.slug(pipeline)}-{uid}"
+class Logs:
+    """What a checkpoint says of itself, and how it is told to read on elsewhere. Takes no Spark where the folder takes none."""
+
+    def __init__(self, folder: Files) -> None:
+        self.folder = folder
 
     @property
-    def settings(self) -> dict[str, str]:
-        """How Spark is to write its logs here. Its own choice starts programs of the operating system for every file in a local folder, some
-        80 ms in each batch; this one looks and renames, as that one does there."""
-        return {_MANAGER: _BY_FILE_SYSTEM} if self.folder.is_local else {}
-
-    @property
-    def path(self) -> str:
-        return self.folder.path
-
-    @property
-    def initial_path(self) -> str:
-        """Where lies what the query begins with, if it goes on from tasks."""
-        return f"{self.path}/{_INITIAL}"
-
-    @property
-    def has_initial(self) -> bool:
-        return _INITIAL in self.folder.names()
+    def keeps_state(self) -> bool:
+        return bool(self.folder.names("state"))
 
     def manifest(self) -> Manifest | None:
         data = self.folder.read(MANIFEST)
@@ -152,6 +133,53 @@ class Checkpoint:
         self.write(replace(manifest, starts=starts))
         if (data := self.folder.read(name)) is not None:
             self.folder.write(name, "\n".join(_moved(line, nested) for line in data.decode().split("\n")).encode())
+
+    def withdraw(self, batch: int) -> None:
+        """The last one, which is not done: the next start makes a new batch of what is there then."""
+        self.folder.remove(f"offsets/{batch}")
+
+
+class Checkpoint(Logs):
+    """As Spark has it."""
+
+    folder: Folder
+
+    def __init__(self, session: SparkSession, path: str) -> None:
+        self._session = session
+        super().__init__(Folder(session, path, "checkpoints"))
+
+    @classmethod
+    def of(cls, session: SparkSession, root: str, pipeline: str, uid: str, component: str) -> Checkpoint:
+        """That of a component, where checkpoints are kept."""
+        return cls(session, cls.path_of(root, pipeline, uid, component))
+
+    @classmethod
+    def path_of(cls, root: str, pipeline: str, uid: str, component: str) -> str:
+        return f"{cls.root(root, pipeline, uid)}/{naming.slug(component)}"
+
+    @staticmethod
+    def root(checkpoints: str, pipeline: str, uid: str) -> str:
+        """The folder of all checkpoints of a pipeline in one of its lives."""
+        return f"{checkpoints.rstrip('/')}/{naming.slug(pipeline)}-{uid}"
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """How Spark is to write its logs here. Its own choice starts programs of the operating system for every file in a local folder, some
+        80 ms in each batch; this one looks and renames, as that one does there."""
+        return {_MANAGER: _BY_FILE_SYSTEM} if self.folder.is_local else {}
+
+    @property
+    def path(self) -> str:
+        return self.folder.path
+
+    @property
+    def initial_path(self) -> str:
+        """Where lies what the query begins with, if it goes on from tasks."""
+        return f"{self.path}/{_INITIAL}"
+
+    @property
+    def has_initial(self) -> bool:
+        return _INITIAL in self.folder.names()
 
     def in_folder(self, path: str) -> int:
         """The last batch that Spark's file sink has noted in a folder; -1: none."""

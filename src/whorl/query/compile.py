@@ -15,6 +15,7 @@ from whorl.operators.operator import OperatorType
 from whorl.operators.sqltext import interval
 from whorl.plan.plan import Component, Delivery, Input, Output, OutputKind, Placed, Wire
 from whorl.query.calls import call_step
+from whorl.query.encoding import ready
 from whorl.query.errors import Places, told
 from whorl.query.failing import judged, settled
 from whorl.query.frames import ERROR, EVENT, OF_THE_RECORD, TOPIC, column, good, without_hidden
@@ -34,8 +35,8 @@ class Compiled:
     """All that goes to topics, as `whorl.query.write` says; None where nothing does."""
     topics: tuple[str, ...]
     """`output` of a row is an index into these."""
-    file: DataFrame | None
-    """The rows of a file sink."""
+    rows: DataFrame | None
+    """Of a sink that is no topic; those of a store with what they carry, and with those that failed."""
     schemas: dict[str, Schema]
     """By output: exactly the columns that leave."""
     row_by_row: bool
@@ -78,7 +79,7 @@ class Flow:
         self._places = places
         self._made: dict[str, DataFrame] = {}
         self._written: list[DataFrame] = []
-        self._file: DataFrame | None = None
+        self._rows: DataFrame | None = None
         self._schemas: dict[str, Schema] = {}
         self._endless = False
         self._outputs = {output.id: output for output in component.outputs}
@@ -101,7 +102,7 @@ class Flow:
     def compiled(self) -> Compiled:
         written = together(self._written) if self._written else None
         observed = tuple(dict.fromkeys(self.observed))
-        return Compiled(written, self.topics.names, self._file, self._schemas, self.row_by_row, self._endless, observed)
+        return Compiled(written, self.topics.names, self._rows, self._schemas, self.row_by_row, self._endless, observed)
 
     # -- nodes ------------------------------------------------------------------------------------------------------------------------
 
@@ -198,9 +199,11 @@ class Flow:
         if not self._carries and TOPIC in frame.columns:
             frame = self._good(frame, wire)
         if output.kind is OutputKind.FILE:
-            self._file = without_hidden(good(frame))
+            self._rows = without_hidden(good(frame))
+        elif output.kind is OutputKind.STORE:
+            self._rows = frame
         else:
-            self._written.append(records(frame, output, self.topics))
+            self._written.append(records(ready(frame, output), output, self.topics))
 
     def _note(self, output: str, frame: DataFrame) -> None:
         self._schemas[output] = schema_of(without_hidden(frame).schema)
@@ -265,7 +268,7 @@ def _native(placed: Placed, schema: Schema | None) -> Native:
 
 
 def _topics(component: Component, reading: Reading) -> Topics:
-    names = [output.topic for output in component.outputs if output.kind is not OutputKind.FILE]
+    names = [output.topic for output in component.outputs if output.kind.is_topic]
     return Topics(
         tuple(dict.fromkeys([*names, reading.dead_letter])),
         reading.partitions,

@@ -15,11 +15,21 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StringTy
 
 from whorl.errors import PipelineError
 from whorl.formats.avro import avro_schema
-from whorl.formats.options import AvroFormat, BytesFormat, CsvFormat, JsonFormat, RowsFormat, TextFormat
+from whorl.formats.options import (
+    AvroFormat,
+    BytesFormat,
+    CsvFormat,
+    JsonFormat,
+    ProtobufFormat,
+    RowsFormat,
+    TextFormat,
+    XmlFormat,
+)
 from whorl.operators.sqltext import text as sql_text
 from whorl.plan.plan import Input
 from whorl.query import frames
 from whorl.query.attempts import attempt
+from whorl.query.codecs import by_codec
 from whorl.query.frames import ERROR, FAILED, TOPIC, VALUE, columns, once
 from whorl.query.schemas import struct_of
 from whorl.schema import Schema
@@ -39,8 +49,10 @@ def decoded(records: DataFrame, input: Input) -> DataFrame:
             return _json(records, input)
         case CsvFormat():
             return _csv(records, input, input.format)
-        case AvroFormat():
+        case AvroFormat(has_number=False):
             return _avro(records, input, input.format)
+        case AvroFormat() | ProtobufFormat() | XmlFormat():
+            return by_codec(records, input.id, input.format, _known(input), no_row(input))
         case RowsFormat():
             raise PipelineError(f"'{input.id}' is written in Whorl's own format, which a query does not read")
 
@@ -88,13 +100,17 @@ def _as_text() -> Column:
 
 
 def _struct(input: Input) -> StructType:
+    return struct_of(_known(input), input.id)
+
+
+def _known(input: Input) -> Schema:
     if input.schema is None:
         raise PipelineError(
             f"the columns of '{input.id}' are not known, and a query needs them",
             hint="give the source a `schema: {column: type, ...}`",
             code="schema",
         )
-    return struct_of(input.schema, input.id)
+    return input.schema
 
 
 # -- json -----------------------------------------------------------------------------------------------------------------------------
@@ -105,7 +121,15 @@ def _json(records: DataFrame, input: Input) -> DataFrame:
     parsed = records.select("*", once(_parsed(struct)).alias(_ROW))
     row = F.col(_ROW)
     bad = row.isNull() | row[CORRUPT].isNotNull()
+    if isinstance(input.format, JsonFormat) and input.format.strict:
+        bad = bad | _has_other(struct.names)
     return _rows(parsed, bad, [row.getField(name).alias(name) for name in struct.names], input)
+
+
+def _has_other(names: list[str]) -> Column:
+    """Whether the object has a column besides these."""
+    there = F.json_object_keys(_as_text())
+    return F.size(F.array_except(there, F.array(*[F.lit(name) for name in names]))) > 0
 
 
 def _parsed(struct: StructType) -> Column:

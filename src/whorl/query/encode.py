@@ -10,10 +10,10 @@ from pyspark.sql import types as t
 
 from whorl.errors import PipelineError
 from whorl.formats.avro import avro_schema
-from whorl.formats.options import AvroFormat, BytesFormat, CsvFormat, JsonFormat, TextFormat
+from whorl.formats.options import AvroFormat, BytesFormat, CsvFormat, JsonFormat, ProtobufFormat, TextFormat, XmlFormat
 from whorl.operators.sqltext import text as sql_text
 from whorl.plan.plan import Output, OutputKind
-from whorl.query.frames import column, visible
+from whorl.query.frames import ENCODED, column, visible
 from whorl.query.schemas import kind_of
 from whorl.query.texts import iso, python_double
 
@@ -21,7 +21,8 @@ _JSON = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.
 
 
 def encoded(frame: DataFrame, output: Output) -> Column:
-    """The value of a record of this output. Raises PipelineError where the columns do not fit the format."""
+    """The value of a record of this output. Raises PipelineError where the columns do not fit the format. What only Python writes must be
+    there already (`whorl.query.encoding`)."""
     match output.format:
         case TextFormat():
             return _text(frame, output).cast("binary")
@@ -29,8 +30,10 @@ def encoded(frame: DataFrame, output: Output) -> Column:
             return _bytes(frame, output)
         case CsvFormat():
             return _csv(frame, output.format).cast("binary")
-        case AvroFormat():
+        case AvroFormat(has_number=False):
             return _avro(frame, output.format)
+        case AvroFormat() | ProtobufFormat() | XmlFormat():
+            return F.col(ENCODED).getField("value")
         case JsonFormat():
             # Between components, NaN and all digits of a decimal come back as they were; a sink's reader gets plain JSON.
             return as_json(frame, exact=output.kind is not OutputKind.SINK).cast("binary")

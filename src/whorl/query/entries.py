@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from whorl.state.backend import Entry, Meta
+from whorl.state.backend import Entry, Meta, Size
 from whorl.state.codec import short
 from whorl.state.timers import PREFIX as TIMERS
 
@@ -24,6 +24,9 @@ class KeyEntries:
         found = self._of(key).getValue((key,))
         return None if found is None else bytes(found[0])
 
+    def get_many(self, keys: Collection[bytes]) -> dict[bytes, bytes]:
+        return {key: raw for key in keys if (raw := self.get(key)) is not None}
+
     def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[Entry]:
         entries = [(bytes(key[0]), bytes(value[0])) for map in self._maps(prefix) for key, value in map.iterator()]
         start = short(after) if after is not None else b""
@@ -40,6 +43,10 @@ class KeyEntries:
 
     def count(self) -> int:
         return sum(1 for _ in self.scan(b""))
+
+    def size(self) -> Size:
+        sizes = [len(key) + len(value) for key, value in self.scan(b"")]
+        return Size(len(sizes), sum(sizes))
 
     def close(self) -> None:
         """Spark's own affair."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 
-from whorl.errors import Location, OperatorFailed, PipelineError, Superseded, Unavailable, WhorlError, WorldError
+from whorl.errors import Location, OperatorFailed, PipelineError, Superseded, Unavailable, WhorlError
 from whorl.operators.operator import OperatorType
 from whorl.plan.plan import Component
 from whorl.query.failing import MARK
@@ -95,9 +95,10 @@ def _raised_by_user(text: str, component: Component) -> str:
     return ": ".join(found[-1]) if found and not found[-1][0].startswith(("whorl.", "cimpl.")) else ""
 
 
-def _lost(sentence: str) -> WorldError:
+def _lost(sentence: str) -> Unavailable:
+    """The next start counts what is gone, and goes on or ends as `on_gap` says."""
     hint = "records are gone before they were read: start anew with 'whorl run --fresh', or raise the topic's retention"
-    return WorldError(sentence, hint=hint, code="data-lost")
+    return Unavailable(sentence, hint=hint, code="data-lost")
 
 
 def _away(sentence: str, text: str, component: Component) -> WhorlError:

@@ -30,6 +30,8 @@ EVENT = "__whorl_event"
 """The event time of the record less the delay of its source, in ms: how far it moves the watermark."""
 INPUT = "__whorl_input"
 """Which of several inputs of an operator with state a row comes from."""
+ENCODED = "__whorl_encoded"
+"""What Python made of the row: `value` and `error`."""
 SKIPPED = ""
 HEADER_TYPE = "array<struct<key:string,value:binary>>"
 _TYPES = {

@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from whorl.errors import Superseded, Unavailable, WhorlError, WorldError
 from whorl.kafka.clients import KafkaClients
+from whorl.kafka.topics import Cluster
 from whorl.query.assignment import QueryAssignment, java_options
 from whorl.query.batches import Batches
 from whorl.query.checkpoint import (
@@ -35,17 +36,20 @@ from whorl.query.checkpoint import (
     same_inputs,
     used,
 )
-from whorl.query.compile import compile_component
+from whorl.query.compile import Compiled, compile_component
 from whorl.query.errors import Places, as_whorl_error
 from whorl.query.failures import failed_again_and_again
+from whorl.query.gaps import past_gaps
 from whorl.query.ledger import Ledger
-from whorl.query.progress import QueryFigures, figures_after, reports_after
+from whorl.query.pace import pace_of
+from whorl.query.progress import QueryFigures, figures_after, load_of, reports_after
+from whorl.query.refresh import Refresh
 from whorl.query.start import trigger_of, writer_of
 from whorl.schema import Schema
 from whorl.tasks.host import delay
 
 _LOOK_EVERY = 0.25
-_MIRROR_EVERY = 1.0
+_MIRROR_EVERY = 30.0
 
 
 class QueryState(Enum):
@@ -66,6 +70,7 @@ class QueryJob:
         self.restarts = 0
         self._session = session.newSession()
         self._clients = clients
+        self._cluster = Cluster(clients)
         self._places = places
         component = assignment.component
         root = assignment.settings.checkpoints
@@ -77,6 +82,9 @@ class QueryJob:
         self._query: Any = None
         self._stopping = False
         self._look_at = self._again_at = self._mirror_at = 0.0
+        self._refresh = Refresh.of(component)
+        self.pace = pace_of(assignment.settings, time.monotonic)
+        self._renewing = False
         self._group = clients.consumer(**{"group.id": component.group})
 
     @property
@@ -105,14 +113,19 @@ class QueryJob:
             same_backend(manifest, wanted)
         for name, value in {**manifest.settings, **self._checkpoint.settings}.items():
             self._session.conf.set(name, value)
-        reading = assignment.reading(self._clients, manifest.starts)
+        self._compiled = self._compile(manifest)
+        self.batches = Batches(assignment, self._clients, self._session, self._compiled, self._places)
+        return self._compiled.schemas
+
+    def _compile(self, manifest: Manifest) -> Compiled:
+        """Reads what is read once."""
+        reading = self.assignment.reading(self._clients, manifest.starts, self.pace.most)
+        reading = replace(reading, snapshots=f"{self.checkpoint}/static")
+        self._refresh.done()
         try:
-            compiled = compile_component(self._session, assignment.component, reading, self._places, self._initial())
+            return compile_component(self._session, self.assignment.component, reading, self._places, self._initial())
         except Exception as error:
             raise self._told(error) from error
-        self._compiled = compiled
-        self.batches = Batches(assignment, self._clients, self._session, compiled, self._places)
-        return compiled.schemas
 
     def _initial(self) -> DataFrame | None:
         """What it begins with: nothing, unless it goes on from tasks."""
@@ -148,10 +161,14 @@ class QueryJob:
         """1 to 3, then Spark has the word."""
         taken = self._ledger.take()
         self._has_taken = True
-        manifest, progress, folder = self._checkpoint.manifest(), self._checkpoint.progress(), self.assignment.folder
+        manifest, folder = self._checkpoint.manifest(), self.assignment.folder
         if manifest is None:
             raise gone(self.assignment.component.id, self.checkpoint)
         written = {self._checkpoint.in_folder(folder)} if folder else taken.seqs
+        past_gaps(
+            self._cluster, self._checkpoint, manifest, self.assignment.leaps, written, self.batches.notices.append
+        )
+        manifest, progress = self._checkpoint.manifest() or manifest, self._checkpoint.progress()
         if self.assignment.accept_repeat and not folder and is_older(manifest, progress, written):
             manifest = replace(manifest, base=max(written) + 1)
         wanted = self.assignment.manifest(manifest.starts)
@@ -161,6 +178,8 @@ class QueryJob:
         self.figures = replace(self.figures, idle=0)
         self._query = self._writer().option("checkpointLocation", self.checkpoint).start()
         self.batches.started(self._query)
+        self._note_positions()
+        self._mirror(asynchronous=True)
         self.state = QueryState.RUNNING
 
     def _writer(self) -> Any:
@@ -193,10 +212,16 @@ class QueryJob:
         elif reason := failed_again_and_again(self._session.sparkContext, str(self._query.runId)):
             self._query.stop()
             self._failed(self._told(RuntimeError(reason)))
-        elif self._stopping:
+        elif self._stopping or self._renewing:
             self._stop_between_batches()
+        elif self._refresh_is_due or self.pace.wants_change:
+            self._renewing = self.batches.stopping = True
         elif self._is_through:
             self.stop()
+
+    @property
+    def _refresh_is_due(self) -> bool:
+        return self._refresh.is_due and not self.assignment.until_caught_up
 
     @property
     def _is_through(self) -> bool:
@@ -205,11 +230,19 @@ class QueryJob:
         return self.assignment.until_caught_up and self._compiled.endless and self.figures.idle > 1
 
     def _take_progress(self) -> None:
+        """Batch by batch, and now and then without one: a group's offsets expire."""
         reports = reports_after(self._query._jsq.recentProgress(), self.figures.batch)
+        for records, seconds in map(load_of, reports):
+            self.pace.after(records, seconds)
         self.figures = figures_after(self.figures, reports)
-        if time.monotonic() >= self._mirror_at:
+        if reports or time.monotonic() >= self._mirror_at:
             self._mirror_at = time.monotonic() + _MIRROR_EVERY
             self._mirror(asynchronous=True)
+
+    def _note_positions(self) -> None:
+        """As the checkpoint has them: before the first batch, and at the end, when Spark may not have reported the last one yet."""
+        with suppress(Exception):  # the JVM may be gone
+            self.figures = replace(self.figures, positions={**self.figures.positions, **self._checkpoint.read_up_to()})
 
     def _mirror(self, asynchronous: bool) -> None:
         """8. The group's offsets, for tools; nothing depends on them."""
@@ -218,9 +251,27 @@ class QueryJob:
             with suppress(KafkaException):
                 self._group.commit(offsets=offsets, asynchronous=asynchronous)
 
+    def _renew(self) -> None:
+        """What a query reads once, and the most that a batch may read, is fixed when it starts: so it starts again from where it is."""
+        self._renewing = False
+        if self.pace.wants_change:
+            most = self.pace.change()
+            told = "as many records as there are" if most is None else f"at most {most:,} records of each source"
+            self.batches.notices.append(f"backpressure: starts anew, with {told} in a batch")
+        manifest, compiled = self._checkpoint.manifest(), self._compiled
+        try:
+            compiled = self._compile(manifest) if manifest else compiled
+        except WhorlError as error:
+            self.batches.notices.append(f"goes on with what it has read before: {error}")
+        self._compiled = compiled
+        self.batches.renew(compiled)
+        self.start()
+
     def _over(self) -> None:
         error = self.batches.raised or self._query.exception()
-        if error is None or self._stopping:
+        if self._renewing and not self._stopping and self.batches.raised is None:
+            self._renew()
+        elif error is None or self._stopping:
             self._end(None)
         else:
             self._failed(self._told(error))
@@ -254,6 +305,13 @@ class QueryJob:
         """How far batches that are done have read these topics."""
         return self._checkpoint.read_up_to(topics)
 
+    def restart(self) -> None:
+        """Anew, at the next look; the batch under way is done again."""
+        if self.state is QueryState.RUNNING:
+            self._query.stop()
+            self.restarts += 1
+            self.state, self._again_at = QueryState.WAITING, 0.0
+
     def stop(self) -> None:
         """Graceful: the batch under way is finished, the next one does not begin."""
         self._stopping = self.batches.stopping = True
@@ -266,7 +324,10 @@ class QueryJob:
         self._look_at = 0.0
         by_spark = self._compiled.by_spark(self.assignment.component.delivery)
         if by_spark or not self._query.status["isTriggerActive"]:
-            self.cancel()
+            if self._stopping:
+                self.cancel()
+            else:
+                self._query.stop()
 
     def cancel(self) -> None:
         """At once; the batch under way is done again at the next start."""
@@ -280,5 +341,7 @@ class QueryJob:
         if self._has_taken and not isinstance(error, Superseded):
             with suppress(Unavailable, KafkaException):
                 self._ledger.close()
+        if self._has_taken:
+            self._note_positions()
         self._mirror(asynchronous=False)
         self._group.close()

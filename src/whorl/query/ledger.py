@@ -113,7 +113,7 @@ class Ledger:
         seats = self._seats()
         self._fence(seats)
         self._write(transactions, SEATS, dict.fromkeys(seats))
-        return Taken(run + 1, self._written())
+        return Taken(run + 1, self.written())
 
     def close(self) -> None:
         """Leaves no transaction open: the seats of this run, which is over, are fenced; those of a driver that took over are not."""
@@ -150,8 +150,8 @@ class Ledger:
             with ThreadPoolExecutor(min(len(ids), 16)) as pool:
                 list(pool.map(lambda id: Transactions(self._clients.transactional(id)).init(), ids))
 
-    def _written(self) -> dict[str, Written]:
-        """Only seats write here, and all of them are fenced: nothing is open that could hide a record."""
+    def written(self) -> dict[str, Written]:
+        """By writer: the last it wrote. Only seats write here; where all of them are fenced, nothing is open that could hide a record."""
         written: dict[str, Written] = {}
         for message in read_to_end(self._clients, [(self.topic, WRITTEN)], past_open=True):
             written[message.key().decode()] = Written.decode(message.value())

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import orjson
 
 from whorl.config.settings import Settings
+from whorl.formats import FormatOptions
 from whorl.operators.operator import OperatorType
 from whorl.plan.plan import Component
 
@@ -60,7 +61,7 @@ def fingerprint(component: Component) -> str:
         *(_input(component)),
         *((placed.node.id, placed.node.type, _options(placed.node.what)) for placed in component.operators),
         *((wire.source, wire.target, wire.output) for wire in component.wires),
-        *((output.id, output.topic, output.format.model_dump_json(), output.key) for output in component.outputs),
+        *((output.id, output.topic, _format(output.format), output.key) for output in component.outputs),
         component.mode,
     ]
     return hashlib.sha256(orjson.dumps(parts, default=str)).hexdigest()[:16]
@@ -73,11 +74,17 @@ def _input(component: Component) -> list[tuple[str, ...]]:
             input.topic,
             str(input.schema),
             str(input.watermark),
-            input.format.model_dump_json(),
+            _format(input.format),
             input.on_error.action,
         )
         for input in component.inputs
     ]
+
+
+def _format(format: FormatOptions) -> str:
+    """An option that came later, where it is not set, does not make old checkpoints another's."""
+    strict = getattr(format, "strict", False)
+    return format.model_dump_json(exclude=None if strict else {"strict"})
 
 
 def _options(what: object) -> str:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from whorl.config.spec import FileSource, KafkaSource, RateSource
+from whorl.config.stores import DeltaSource, HiveSource, JdbcSource
 from whorl.errors import PipelineError
 from whorl.plan.plan import Input
 from whorl.query import frames
 from whorl.query.decode import CORRUPT, decoded, lines
+from whorl.query.latency import with_times
+from whorl.query.located import located
+from whorl.query.pace import least
 from whorl.query.schemas import struct_of
+from whorl.query.stores.sources import table_rows
 
 Offsets = Mapping[str, Mapping[int, int]]
 """By topic and partition."""
@@ -40,6 +44,12 @@ class Reading:
     ends: Mapping[str, Offsets] | None = None
     """By input: where each partition ends, of a batch that is read again; None: a stream."""
     max_per_batch: int | None = None
+    snapshots: str = ""
+    """The folder for copies of what is read once and lies where it could change."""
+    bounds: Mapping[str, int] = field(default_factory=dict)
+    """By input: records of a batch, by the pace that it is to keep; a lower one of the pipeline's own goes before."""
+    timed: bool = False
+    """Whether the times of records are noted, for latency."""
 
 
 def stream_of(session: SparkSession, input: Input, reading: Reading, *, headers: bool) -> DataFrame:
@@ -47,6 +57,8 @@ def stream_of(session: SparkSession, input: Input, reading: Reading, *, headers:
     match input.source:
         case FileSource() as source:
             return _files(session, input, source)
+        case JdbcSource() | DeltaSource() | HiveSource():
+            return frames.from_nowhere(table_rows(session, input, reading.snapshots))
         case RateSource() as source:
             return _rate(session, input, source)
         case _:
@@ -57,6 +69,8 @@ def _kafka(session: SparkSession, input: Input, reading: Reading, headers: bool)
     options = {**_common(reading, headers), **_range(input, reading)}
     reader: Any = session.readStream if reading.ends is None else session.read
     loaded: DataFrame = reader.format("kafka").options(**options).load()
+    if reading.timed and reading.ends is None:
+        loaded = with_times(loaded, input.id)
     carried = [
         F.col("key").alias(frames.KEY),
         F.col("key").alias(frames.CAME),
@@ -82,9 +96,9 @@ def _common(reading: Reading, headers: bool) -> dict[str, str]:
 def _range(input: Input, reading: Reading) -> dict[str, str]:
     starts = reading.starts[input.id]
     if reading.ends is not None:
-        return _batch(starts, reading.ends[input.id])
+        return range_options(starts, reading.ends[input.id])
     own = input.source.max_per_batch if isinstance(input.source, KafkaSource) else None
-    most = own or reading.max_per_batch
+    most = least(own or reading.max_per_batch, reading.bounds.get(input.id))
     bound = {"maxOffsetsPerTrigger": str(most)} if most else {}
     topics = reading.topics[input.id]
     return {"subscribe": ",".join(topics), "startingOffsets": json.dumps(_whole(starts, topics, reading)), **bound}
@@ -99,7 +113,7 @@ def _whole(starts: Offsets, topics: Iterable[str], reading: Reading) -> dict[str
     }
 
 
-def _batch(starts: Offsets, ends: Offsets) -> dict[str, str]:
+def range_options(starts: Offsets, ends: Offsets) -> dict[str, str]:
     """A partition that is new in this batch begins at its beginning."""
     known = {
         topic: {partition: starts.get(topic, {}).get(partition, _EARLIEST) for partition in partitions}
@@ -121,16 +135,11 @@ def _files(session: SparkSession, input: Input, source: FileSource) -> DataFrame
     schema = source.output()
     if schema is None:
         return frames.from_nowhere(reader.load(located(source.path)))
-    if source.format not in ("json", "csv"):
+    if source.format not in ("json", "csv", "xml"):
         return frames.from_nowhere(reader.schema(struct_of(schema, input.id)).load(located(source.path)))
     reader = reader.schema(struct_of(schema, input.id).add(CORRUPT, "string"))
     rows = reader.options(mode="PERMISSIVE", columnNameOfCorruptRecord=CORRUPT).load(located(source.path))
     return lines(rows, input)
-
-
-def located(path: str) -> str:
-    """A relative path is one of the working directory, whatever Spark's default file system is."""
-    return path if "://" in path or path.startswith("/") else f"file://{Path(path).absolute()}"
 
 
 def _rate(session: SparkSession, input: Input, source: RateSource) -> DataFrame:

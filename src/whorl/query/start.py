@@ -11,7 +11,7 @@ from whorl.plan.plan import Component, Delivery
 from whorl.query.action import IN_BULK, named_topics
 from whorl.query.batches import Batches
 from whorl.query.compile import Compiled
-from whorl.query.read import located
+from whorl.query.located import located
 
 _REALTIME_BATCH = "30 seconds"
 """In real-time mode records leave at once; a batch is only how often Spark notes its position."""
@@ -23,6 +23,9 @@ def writer_of(compiled: Compiled, component: Component, kafka: Mapping[str, str]
     """A DataStreamWriter that lacks only name, trigger and checkpoint."""
     if component.delivery is Delivery.FILES:
         return _files(compiled, component)
+    if component.delivery is Delivery.STORE:
+        assert compiled.rows is not None
+        return compiled.rows.writeStream.foreachBatch(batches.write).outputMode(component.mode)
     assert compiled.written is not None
     if compiled.by_spark(component.delivery):
         bulk = {} if component.delivery is Delivery.REALTIME else IN_BULK
@@ -38,14 +41,14 @@ def trigger_of(settings: Settings, until_caught_up: bool, endless: bool) -> dict
         return {"availableNow": True}
     if settings.trigger == "realtime":
         return {"realTime": _REALTIME_BATCH}
-    fastest = _LOOK_EVERY if endless else 0.0
+    fastest = _LOOK_EVERY if endless or settings.max_rate_per_partition is not None else 0.0
     seconds = fastest if settings.trigger == "fast" else float(settings.trigger)
     return {"processingTime": f"{round(seconds * 1000)} milliseconds"}
 
 
 def _files(compiled: Compiled, component: Component) -> Any:
     sink = component.outputs[0].sink
-    assert isinstance(sink, FileSink) and compiled.file is not None
-    writer = compiled.file.writeStream.format(sink.format).options(**sink.file_options).outputMode("append")
+    assert isinstance(sink, FileSink) and compiled.rows is not None
+    writer = compiled.rows.writeStream.format(sink.format).options(**sink.file_options).outputMode("append")
     writer = writer.option("path", located(sink.path))
     return writer.partitionBy(*sink.partition_by) if sink.partition_by else writer

@@ -11,13 +11,14 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from whorl.operators.native import Explode, Native, Pass, Project, Rekey, Route, Rules, Select, Where
+from whorl.operators.native import Explode, Native, Pass, Project, Rekey, Route, Rules, Select, Sort, Where
 from whorl.operators.operator import ErrorPolicy
 from whorl.query import frames
 from whorl.query.attempts import computed, failure
 from whorl.query.encode import as_json
 from whorl.query.failing import judged
 from whorl.query.frames import CHOICE, ERROR, FAILED, KEY, VALUE, carries, column, columns, hidden, keep, visible
+from whorl.query.sorting import sorted_rows
 from whorl.query.texts import key_of
 
 
@@ -45,6 +46,8 @@ def row_step(native: Native, frame: DataFrame, id: str, action: str) -> DataFram
             return _project(passed, made, id, action)
         case Explode():
             return _explode(frame, native, id, action)
+        case Sort(by):
+            return sorted_rows(frame, by)
         case Rekey(parts):
             return _rekey(frame, parts, id, action)
         case Route(choice):

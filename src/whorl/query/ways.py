@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from whorl.operators.native import ROW_BY_ROW, Explode, Native, goes_by_output
-from whorl.plan.plan import Component, Output, OutputKind, Placed, Wire
-from whorl.query.frames import CHOICE, KEY, ON, column, columns, hidden, keep, visible
+from whorl.operators.native import ROW_BY_ROW, Explode, Native, Sort, goes_by_output
+from whorl.plan.plan import Component, Output, Placed, Wire
+from whorl.query.encoding import ready
+from whorl.query.frames import CHOICE, ENCODED, KEY, ON, column, columns, hidden, keep, visible
 from whorl.query.write import Topics, all_records, entry, on_its_way
 
 Step = Callable[[Placed, DataFrame], DataFrame]
@@ -38,10 +39,10 @@ class Ways:
 
     def _fits(self, id: str) -> bool:
         if id in self._outputs:
-            return self._outputs[id].kind is not OutputKind.FILE
+            return self._outputs[id].kind.is_topic
         alone = sum(wire.target == id for wire in self._component.wires) == 1
         native = self._natives[id]
-        here = alone and isinstance(native, ROW_BY_ROW) and not isinstance(native, Explode)
+        here = alone and isinstance(native, ROW_BY_ROW) and not isinstance(native, Explode | Sort)
         return here and all(self._fits(wire.target) for wire in self._out_of(id))
 
     def followed(self, frame: DataFrame, id: str) -> DataFrame:
@@ -71,7 +72,9 @@ class Ways:
     def _arrive(self, frame: DataFrame, output: Output) -> DataFrame:
         self.schemas[output.id] = frame
         self._entries.append(f"__whorl_entry_{len(self._entries)}")
-        return frame.withColumn(self._entries[-1], on_its_way(frame, entry(frame, output, self._topics)))
+        tried = ready(frame, output)
+        made = tried.withColumn(self._entries[-1], on_its_way(tried, entry(tried, output, self._topics)))
+        return made.drop(ENCODED)
 
     def _out_of(self, id: str) -> list[Wire]:
         return [wire for wire in self._component.wires if wire.source == id]

@@ -64,6 +64,10 @@ class Outcome:
     dead: int = 0
     """How many of these are dead letters."""
     detail: str = ""
+    worker: str = ""
+    """The process that wrote it."""
+    connections: int = 0
+    """Clients of Kafka that it has open."""
 
 
 class Tally:

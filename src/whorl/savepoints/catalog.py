@@ -6,12 +6,9 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Generic, Protocol, TypeVar
 
-from pyspark.sql import SparkSession
-
 from whorl.errors import UsageError, WorldError
 from whorl.plan import naming
 from whorl.savepoints.manifest import MANIFEST, Manifest
-from whorl.spark.folder import Folder
 
 
 def default_name() -> str:
@@ -29,10 +26,6 @@ class Place(Protocol):
 
 
 P = TypeVar("P", bound=Place)
-
-
-def by_spark(session: SparkSession, root: str) -> Catalog[Folder]:
-    return Catalog(root, lambda path: Folder(session, path, "savepoints"))
 
 
 class Catalog(Generic[P]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 import orjson
@@ -56,32 +57,44 @@ def copier(
     output: Output, partitions: int, limit: int, extend: Callable[[Iterable[Entry]], None]
 ) -> Callable[[list[Message]], None]:
     """As `emitter` for many records that pass as they came; raises, with nothing appended, where one of them may be too large."""
-    topic, with_headers, by_key = output.topic, output.headers, output.keyed
+    entries_of = entry_maker(output, partitions, limit)
 
-    def copy(messages: list[Any]) -> None:
-        entries = [
-            (
-                topic,
-                message.value(),
-                message.key(),
-                BY_KEY if by_key else message.partition() % partitions,
-                None,
-                None,
-                message.timestamp()[1],
-                message.headers() if with_headers else None,
-            )
-            for message in messages
-        ]
-        longest_key = max(map(len, filter(None, [entry[2] for entry in entries])), default=0)
-        all_fit = max(map(len, messages)) + longest_key + OVERHEAD <= limit
-        with_extras = [entry for entry in entries if entry[7] or entry[6] < 0]
-        if not all_fit or any(
-            entry[6] < 0 or record_size(entry[1], entry[2], entry[7]) > limit for entry in with_extras
-        ):
-            raise StepFailed(output.id, ValueError("each record is to be looked at alone"))
-        extend(entries)
+    def copy(messages: list[Message]) -> None:
+        values, keys = [message.value() for message in messages], [message.key() for message in messages]
+        extend(entries_of(values, keys, messages))
 
     return copy
+
+
+Entries = Callable[[list[bytes | None], list[bytes | None], list[Any]], list[Entry]]
+
+
+def entry_maker(output: Output, partitions: int, limit: int) -> Entries:
+    """From values, keys, and the records of one partition that they came from, to entries. Raises where one needs to be looked at alone."""
+    topic, with_headers, by_key = output.topic, output.headers, output.keyed
+
+    def entries_of(values: list[bytes | None], keys: list[bytes | None], messages: list[Any]) -> list[Entry]:
+        times = [message.timestamp()[1] for message in messages]
+        headers = [message.headers() for message in messages] if with_headers else repeat(None)
+        partition = BY_KEY if by_key else messages[0].partition() % partitions
+        unreported = repeat(None)
+        columns = (repeat(topic), values, keys, repeat(partition), unreported, unreported, times, headers)
+        entries: list[Any] = list(zip(*columns, strict=False))
+        if min(times) < 0 or not (_all_fit(values, keys, limit) and _fit_with_headers(entries, limit)):
+            raise StepFailed(output.id, ValueError("each record is to be looked at alone"))
+        return entries
+
+    return entries_of
+
+
+def _all_fit(values: list[bytes | None], keys: list[bytes | None], limit: int) -> bool:
+    """Also if the longest value had the longest key."""
+    longest_value, longest_key = (max(map(len, filter(None, each)), default=0) for each in (values, keys))
+    return longest_value + longest_key + OVERHEAD <= limit
+
+
+def _fit_with_headers(entries: list[Entry], limit: int) -> bool:
+    return not any(entry[7] and record_size(entry[1], entry[2], entry[7]) > limit for entry in entries)
 
 
 def record_size(value: bytes | None, key: bytes | None, headers: Headers | None) -> int:

@@ -77,6 +77,32 @@ class Folder:
         found = self._fs.listStatus(path) if self._fs.exists(path) else ()
         return [str(status.getPath().getName()) for status in found]
 
+    def newest(self, folder: str) -> float:
+        """When something in it was last written, in seconds since 1970."""
+        path = self._Path(self._path, folder)
+        files, times = self._fs.listFiles(path, True), [self._fs.getFileStatus(path).getModificationTime()]
+        while files.hasNext():
+            times.append(files.next().getModificationTime())
+        return float(max(times)) / 1000
+
+    def files(self, folder: str) -> list[str]:
+        """Those in it and in all folders below, by their way from it."""
+        root = self._fs.makeQualified(self._Path(self._path, folder))
+        found, files = self._fs.listFiles(root, True), []
+        while found.hasNext():
+            files.append(str(root.toUri().relativize(found.next().getPath().toUri()).getPath()))
+        return sorted(files)
+
+    def move(self, name: str, to: str) -> None:
+        """A file to a place inside the folder, over what is there."""
+        target = self._Path(self._path, to)
+        self._fs.mkdirs(target.getParent())
+        self._rename(self._Path(self._path, name), target)
+
+    def remove(self, name: str) -> None:
+        """A file, or a folder with all in it, if it is there."""
+        self._fs.delete(self._Path(self._path, name), True)
+
     def size(self) -> int:
         """Bytes of all its files."""
         return int(self._fs.getContentSummary(self._path).getLength())

@@ -28,5 +28,27 @@ class LocalFolder:
         path = self._path / folder
         return [each.name for each in path.iterdir()] if path.is_dir() else []
 
+    def newest(self, folder: str) -> float:
+        """When something in it was last written, in seconds since 1970."""
+        path = self._path / folder
+        return max(each.stat().st_mtime for each in (path, *path.rglob("*")))
+
+    def write(self, name: str, data: bytes) -> None:
+        """By a rename, so that a file is whole or not there. The checksum that Spark keeps beside it would not fit any more."""
+        file = self._path / name
+        draft = file.with_name(f".{file.name}.part")
+        draft.write_bytes(data)
+        self._checksum(file).unlink(missing_ok=True)
+        draft.replace(file)
+
+    def remove(self, name: str) -> None:
+        """A file in it."""
+        self._checksum(self._path / name).unlink(missing_ok=True)
+        (self._path / name).unlink(missing_ok=True)
+
+    @staticmethod
+    def _checksum(file: Path) -> Path:
+        return file.with_name(f".{file.name}.crc")
+
     def delete(self) -> None:
         shutil.rmtree(self._path)

@@ -37,6 +37,13 @@ class SessionOptions:
     py_files: tuple[str, ...] = ()
     archives: tuple[str, ...] = ()
     verbose: bool = False
+    task_failures: int = _TASK_FAILURES
+    log: str = "off"
+    """What Spark's own log tells at least."""
+
+    @property
+    def told(self) -> str:
+        return "warn" if self.verbose and self.log in ("off", "error") else self.log
 
 
 def slots_needed(long_tasks: int) -> int:
@@ -52,7 +59,7 @@ def open_session(options: SessionOptions) -> SparkSession:
     builder = SparkSession.builder.appName(options.name).master(_master(options))
     for name, value in {**_defaults(options), **options.settings}.items():
         builder = builder.config(name, _text(value))
-    with nullcontext() if options.verbose else filtered_stderr():
+    with nullcontext() if options.told != "off" else filtered_stderr():
         try:
             session = builder.getOrCreate()
         except Exception as error:
@@ -76,6 +83,15 @@ def close_session(session: SparkSession) -> None:
             gateway.shutdown()
             gateway.proc.stdin.close()  # by which it knows that nobody needs it any more
             gateway.proc.wait(_END_WITHIN)
+
+
+def heap_share(session: SparkSession) -> float:
+    """How much of the driver's memory is in use, between 0 and 1; 0 where its JVM is gone."""
+    with suppress(Exception):
+        context: Any = session.sparkContext
+        runtime = context._jvm.java.lang.Runtime.getRuntime()
+        return float(runtime.totalMemory() - runtime.freeMemory()) / float(runtime.maxMemory())
+    return 0.0
 
 
 def _reason(error: Exception) -> str:
@@ -109,18 +125,18 @@ def _master(options: SessionOptions) -> str:
     if not local:
         return options.master
     threads = local.group(1) or str(options.slots)
-    return f"local[{threads},{_TASK_FAILURES}]"
+    return f"local[{threads},{options.task_failures}]"
 
 
 def _defaults(options: SessionOptions) -> dict[str, str]:
-    logging = files("whorl.spark") / ("log4j2-verbose.properties" if options.verbose else "log4j2.properties")
-    java = f"-Dlog4j2.configurationFile=file:{logging} -Xss8m -XX:+UseSerialGC"
+    logging = files("whorl.spark") / ("log4j2.properties" if options.told == "off" else "log4j2-verbose.properties")
+    java = f"-Dlog4j2.configurationFile=file:{logging} -Dwhorl.log={options.told} -Xss8m -XX:+UseSerialGC"
     return {
         "spark.driver.memory": "1g",
         "spark.driver.extraJavaOptions": java,
         "spark.executor.memory": "1g",
         "spark.ui.showConsoleProgress": "false",
-        "spark.task.maxFailures": str(_TASK_FAILURES),
+        "spark.task.maxFailures": str(options.task_failures),
         "spark.speculation": "false",
         "spark.dynamicAllocation.enabled": "false",
         "spark.locality.wait": "0",

@@ -6,10 +6,10 @@ A copy is only ever a shortcut to reading the whole changelog, so it is used whe
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgpack
 
@@ -22,6 +22,13 @@ _FIRST, _MOST = 16, 512
 _MANY = 1000
 
 Entry = tuple[bytes, bytes]
+
+
+class Size(NamedTuple):
+    """Of what is kept; of a store on disk the pages that it takes."""
+
+    entries: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,9 @@ class Backend(Protocol):
 
     def get(self, key: bytes) -> bytes | None: ...
 
+    def get_many(self, keys: Collection[bytes]) -> dict[bytes, bytes]:
+        """Of those that are there."""
+
     def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[Entry]:
         """In the order of `short`, behind the key `after`. A write under way of the scan is seen or not, and breaks nothing."""
 
@@ -106,6 +116,9 @@ class Backend(Protocol):
         """All of it or nothing; None deletes."""
 
     def count(self) -> int: ...
+
+    def size(self) -> Size:
+        """As far as it is written, and for next to nothing: it is asked all the time."""
 
     def close(self) -> None: ...
 
@@ -137,7 +150,12 @@ class MemoryBackend:
         self.meta: Meta | None = None
         self._entries: dict[bytes, bytes] = {}
         self._sorted: list[bytes] | None = None
+        self._bytes = 0
         self.get = self._entries.get
+
+    def get_many(self, keys: Collection[bytes]) -> dict[bytes, bytes]:
+        entries = self._entries
+        return {key: entries[key] for key in keys if key in entries}
 
     def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[Entry]:
         return scan_in_chunks(self._chunk, prefix, after)
@@ -155,16 +173,25 @@ class MemoryBackend:
     def count(self) -> int:
         return len(self._entries)
 
+    def size(self) -> Size:
+        return Size(len(self._entries), self._bytes)
+
     def close(self) -> None:
         """Nothing to let go of."""
 
     def _put(self, key: bytes, value: bytes) -> None:
-        if self._sorted is not None and key not in self._entries:
+        before = self._entries.get(key)
+        if before is None and self._sorted is not None:
             insort(self._sorted, key, key=short)
+        self._bytes += len(value) + (len(key) if before is None else -len(before))
         self._entries[key] = value
 
     def _remove(self, key: bytes) -> None:
-        if self._entries.pop(key, None) is not None and self._sorted is not None:
+        before = self._entries.pop(key, None)
+        if before is None:
+            return
+        self._bytes -= len(key) + len(before)
+        if self._sorted is not None:
             del self._sorted[bisect_left(self._sorted, short(key), key=short)]
 
     def _chunk(self, start: bytes, behind: bool, size: int) -> list[Entry]:

@@ -8,16 +8,20 @@ dies finds its copy so much older, at the position that belongs to it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from operator import methodcaller
 
-from whorl.state.backend import Backend, Entry, Meta
+from whorl.state.backend import Backend, Entry, Meta, Size
 from whorl.state.codec import TIMERS
 from whorl.state.values import ABSENT
 
 _TIMERS = TIMERS.encode()
+_IS_TIMER = methodcaller("startswith", _TIMERS)
 _AGE = 5.0
 _MOST = 200_000
 """Entries that wait, at most."""
+_MANY = 100_000
+"""Entries that need not wait for others: a start with much to read brings so many."""
 LARGEST_BACKLOG = 60 << 20
 ENTRY_OVERHEAD = 200
 """Bytes that an entry takes in memory beside those of its key and its value, more or less."""
@@ -66,6 +70,12 @@ class WriteBehind:
         found = self._waiting.get(key, ABSENT)
         return self._backend.get(key) if found is ABSENT else found  # type: ignore[return-value]
 
+    def get_many(self, keys: Collection[bytes]) -> dict[bytes, bytes]:
+        waiting = self._waiting
+        found = self._backend.get_many([key for key in keys if key not in waiting])
+        found |= {key: raw for key in keys if (raw := waiting.get(key)) is not None}
+        return found
+
     def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[Entry]:
         """Timers are looked for all the time, and rarely change: for them alone nothing need be written first."""
         if self._timers or not prefix.startswith(_TIMERS):
@@ -73,6 +83,10 @@ class WriteBehind:
         return self._backend.scan(prefix, after)
 
     def write(self, puts: Mapping[bytes, bytes | None], meta: Meta) -> None:
+        if len(puts) >= _MANY and not self._waiting:
+            self._backend.write(puts, meta)
+            self.meta = meta
+            return
         if not self._waiting:
             self._since = self._clock()
         self._waiting.update(puts)
@@ -81,7 +95,7 @@ class WriteBehind:
         if len(self._waiting) > self._most or self._clock() - self._since >= self._age:
             self.flush()
         else:
-            self._timers = self._timers or any(key.startswith(_TIMERS) for key in puts)
+            self._timers = self._timers or any(map(_IS_TIMER, puts))
             if self._backlog.used > self._backlog.limit:
                 self._backlog.relieve()
 
@@ -103,6 +117,12 @@ class WriteBehind:
     def count(self) -> int:
         self.flush()
         return self._backend.count()
+
+    def size(self) -> Size:
+        """What has waited for its time is written: it may be the last that comes for long."""
+        if self._clock() - self._since >= self._age:
+            self.flush()
+        return self._backend.size()
 
     def close(self) -> None:
         try:

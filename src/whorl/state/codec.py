@@ -34,7 +34,10 @@ _STAMP = struct.Struct(">H")
 HIGHEST_VERSION = 0xFFFF
 """Of an operator."""
 _LENGTH = struct.Struct(">I")
-_LARGE = 1024
+LARGE = 1024
+"""Bytes beyond which a value is squeezed, and not kept in memory."""
+FIRST = bytes((VERSION,))
+"""What an encoded value begins with that is not `LARGE`, does not end, and is of the first version of its operator."""
 _DATE, _DECIMAL, _TUPLE, _INT = 1, 2, 3, 4
 _SURROGATES = "surrogatepass"
 
@@ -104,6 +107,11 @@ def pack(value: Any) -> bytes:
     return _own.pack(value)
 
 
+def packer() -> Callable[[Any], bytes]:
+    """`pack` for many values, of the thread that asks."""
+    return _own.pack
+
+
 unpack = _unpacked
 
 
@@ -111,13 +119,13 @@ def encode(value: Any) -> bytes:
     """Of a value that is `own`, or such a value `Timed`."""
     if value.__class__ is not Timed:
         packed = _own.pack(value)
-        return b"\x01" + packed if len(packed) <= _LARGE else _squeezed(VERSION, b"", packed)
+        return FIRST + packed if len(packed) <= LARGE else _squeezed(VERSION, b"", packed)
     flags = VERSION | _TIMED | (_EVENT if value.event else 0)
     return _squeezed(flags, _EXPIRY.pack(value.expires), _own.pack(value.value))
 
 
 def _squeezed(flags: int, expiry: bytes, packed: bytes) -> bytes:
-    squeezed = lz4.compress(packed) if len(packed) > _LARGE else packed
+    squeezed = lz4.compress(packed) if len(packed) > LARGE else packed
     if len(squeezed) < len(packed):
         return bytes((flags | _SQUEEZED,)) + expiry + squeezed
     return bytes((flags,)) + expiry + packed
@@ -167,7 +175,7 @@ def expiry(raw: bytes) -> tuple[int, bool] | None:
 
 def is_large(raw: bytes) -> bool:
     """Whether the value takes more than a KB, squeezed or not."""
-    return len(raw) > _LARGE or bool(raw[0] & _SQUEEZED)
+    return len(raw) > LARGE or bool(raw[0] & _SQUEEZED)
 
 
 # -- keys -----------------------------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from typing import IO, Any
 import lmdb
 
 from whorl.errors import Superseded, WorldError
-from whorl.state.backend import Entry, Meta, scan_in_chunks
+from whorl.state.backend import Entry, Meta, Size, scan_in_chunks
 from whorl.state.codec import LONGEST_KEY, short
 
 _META = b"\0meta"
@@ -77,6 +77,10 @@ class LmdbBackend:
         raw = self._reading.get(short(key))
         return None if raw is None else _entry(short(key), raw)[1]
 
+    def get_many(self, keys: Collection[bytes]) -> dict[bytes, bytes]:
+        get = self.get if max(map(len, keys), default=0) >= LONGEST_KEY else self._reading.get
+        return {key: raw for key in keys if (raw := get(key)) is not None}
+
     def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[Entry]:
         return scan_in_chunks(self._chunk, prefix, after)
 
@@ -118,6 +122,11 @@ class LmdbBackend:
     def count(self) -> int:
         entries: int = self._reading.stat(self._env.open_db(txn=self._reading))["entries"]
         return entries - (self._meta is not None)
+
+    def size(self) -> Size:
+        stat = self._env.stat()
+        pages = stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]
+        return Size(stat["entries"] - (self._meta is not None), pages * stat["psize"])
 
     def close(self) -> None:
         self._let_go()

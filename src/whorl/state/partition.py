@@ -15,9 +15,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Any
 
-from whorl.state.backend import Backend, Meta
+from whorl.state.backend import Backend, Meta, Size
 from whorl.state.bounds import Bounds, Limits
 from whorl.state.codec import check, expiry, table_prefix
 from whorl.state.room import Room
@@ -135,7 +136,7 @@ class LpState:
 
     # -- a commit ---------------------------------------------------------------------------------------------------------------------
 
-    def delta(self) -> list[tuple[bytes, bytes | None]]:
+    def delta(self) -> dict[bytes, bytes | None]:
         """Nothing may be written between this and `store` or `drop`."""
         if self._journal:
             raise RuntimeError("a record is open: keep or undo it before the commit")
@@ -143,7 +144,7 @@ class LpState:
         for table in self._tables.values():
             table.write_into(self._pending)
         self.timers.write_into(self._pending)
-        return list(self._pending.items())
+        return dict(self._pending)
 
     def store(self, position: int, record: bytes | None = None) -> None:
         """What `delta` gave is committed, and ends at this position of the changelog; so does the host's own record."""
@@ -181,8 +182,11 @@ class LpState:
         if self._pending is not None or self.timers.changes or any(table.values for table in self._tables.values()):
             raise RuntimeError("the changelog is absorbed before records are processed")
         latest = entries if isinstance(entries, dict) else dict(entries)
-        for start in {value[:1] for key, value in latest.items() if value is not None and key != LP_KEY}:
-            check(start)
+        record = latest.pop(LP_KEY, None)
+        for start in set(map(itemgetter(0), filter(None, latest.values()))):
+            check(bytes((start,)))
+        if record is not None:
+            latest[LP_KEY] = record
         self._write(latest, position, self._wall() if current else self._meta.current_at)
         self._room.empty()
         self.timers.restart()
@@ -214,6 +218,11 @@ class LpState:
     def count(self) -> int:
         """Stored entries: values, entries of maps, timers; also those expired and not swept yet."""
         return self._backend.count() - (self.record is not None)
+
+    def size(self) -> Size:
+        """As `count`, with bytes; what was written last may not be in it yet."""
+        kept = self._backend.size()
+        return Size(max(kept.entries - (self.record is not None), 0), kept.bytes)
 
     def checksum(self) -> int:
         """Over all stored entries that live, whatever their order. The sum over lps is the same however keys are spread over them."""

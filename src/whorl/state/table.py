@@ -7,11 +7,11 @@ is not there.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from whorl.state.backend import Backend
-from whorl.state.codec import MAP, decode, encode, is_large, map_entry, short, stamped, version_of
+from whorl.state.codec import FIRST, LARGE, MAP, decode, encode, is_large, map_entry, packer, short, stamped, version_of
 from whorl.state.room import Room
 from whorl.state.times import Times
 from whorl.state.values import ABSENT, GONE, PLAIN, Timed, own
@@ -21,6 +21,7 @@ Journal = list[tuple[dict[bytes, Any], bytes, Any]]
 
 _OVERHEAD = 220
 """Bytes of an entry in memory beside its encoded key and value, more or less."""
+_SIMPLE = frozenset({list, dict, int, float, str, bool})
 
 
 class Table:
@@ -142,18 +143,31 @@ class Table:
 
     def write_into(self, delta: MutableMapping[bytes, bytes | None]) -> None:
         """The entries that this transaction changes; a key that came and went is left out."""
-        prefix, written, self._large = self.prefix, 0, []
-        version = self.version
+        self._large = []
+        entries = self._entries()
+        delta.update(entries)
+        raws = map(len, filter(None, entries.values()))
+        self._written = sum(map(len, entries)) + sum(raws) + len(self.values) * _OVERHEAD
+
+    def _entries(self) -> Mapping[bytes, bytes | None]:
+        """In less time where all that was written is small, lasts, and has the first version."""
+        if self.version != 1 or not _SIMPLE.issuperset(map(type, self.values.values())):
+            return self._each_entry()
+        prefix, pack = self.prefix, packer()
+        entries = {prefix + key: FIRST + pack(value) for key, value in self.values.items()}
+        return self._each_entry() if max(map(len, entries.values()), default=0) > LARGE else entries
+
+    def _each_entry(self) -> dict[bytes, bytes | None]:
+        prefix, version, entries = self.prefix, self.version, dict[bytes, bytes | None]()
         for key, value in self.values.items():
             if value is not GONE:
                 raw = encode(value) if version == 1 else stamped(encode(value), version)
-                delta[prefix + key] = raw
-                written += len(key) + len(raw)
+                entries[prefix + key] = raw
                 if is_large(raw):
                     self._large.append(key)
             elif self._is_stored(key):
-                delta[prefix + key] = None
-        self._written = written + len(self.values) * (len(prefix) + _OVERHEAD)
+                entries[prefix + key] = None
+        return entries
 
     def size(self, key: bytes) -> int:
         """Bytes of the entry that this transaction writes, as it is stored now."""
@@ -198,6 +212,25 @@ class Table:
                 self._room.take(len(key) + _OVERHEAD + len(raw))
                 self._cache[key] = value
         return value
+
+    def committed_many(self, keys: Iterable[bytes]) -> dict[bytes, Any]:
+        """As `committed` of those keys that this transaction has not written; None, or `GONE`, where there is nothing."""
+        values, cached, prefix, size = self.values, self._cache.get, self.prefix, 0
+        known = {key: cached(key) for key in keys if key not in values}
+        unknown = [prefix + key for key, value in known.items() if value is None]
+        read, large, cut = {}, [], len(prefix)
+        for entry, raw in self._backend.get_many(unknown).items():
+            key = entry[cut:]
+            read[key] = self._read(key, raw)
+            size += len(key) + _OVERHEAD + len(raw)
+            if is_large(raw):
+                large.append(key)
+        self._room.take(size)
+        self._cache.update(read)
+        for key in large:
+            del self._cache[key]
+        known.update(read)
+        return known
 
     def _is_stored(self, key: bytes) -> bool:
         return self._backend.get(self.prefix + key) is not None

@@ -39,6 +39,12 @@ class Assignment:
         """Topics read, with their partition counts."""
         return {topic: self.partitions[topic] for topics in self.topics.values() for topic in topics}
 
+    def leaps(self, topic: str) -> bool:
+        """Whether records of it that are gone before they were read are done without."""
+        named = (input.source for input in self.component.inputs if topic in self.topics[input.id])
+        own = next((source.on_gap for source in named if isinstance(source, KafkaSource)), "fail")
+        return (own or self.settings.on_gap) == "earliest"
+
     @property
     def standbys(self) -> int:
         """Tasks beside those of the layout, numbered behind them."""
@@ -52,6 +58,11 @@ class Assignment:
         place in the row: where machines are a divisor of tasks, both would be on one."""
         row, place = divmod(number, self.layout.tasks)
         return self.layout.lps_of((place + row) % self.layout.tasks)
+
+    @property
+    def title(self) -> str:
+        """Of its Spark job, for people."""
+        return f"{self.pipeline}/{self.component.id} layout {self.layout.number}"
 
     def transactional_id(self, task: int) -> str:
         return naming.task_id(self.uid, self.component.id, self.layout.number, task)

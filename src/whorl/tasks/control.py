@@ -6,7 +6,7 @@ An order names the layout it is for, so tasks read the control topic from its st
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +24,8 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Address:
-    """Whom an order is for: every task of one layout of a component; or a driver, by the id that it holds the pipeline with."""
+    """Whom an order is for: every task of one layout of a component; a driver, by the id that it holds the pipeline with; or a member, by
+    its seat."""
 
     pipeline: str
     uid: str
@@ -66,10 +67,50 @@ class Rescale:
     components: tuple[str, ...] = ()
 
 
-Order = Stop | Skip | Savepoint | Rescale
-_ORDERS: dict[str, type[Order]] = {"stop": Stop, "skip": Skip, "savepoint": Savepoint, "rescale": Rescale}
-DRIVER, ANSWER = "(driver)", "(answer)"
-"""In place of a component: an order for the driver or news of it; and what became of such an order."""
+@dataclass(frozen=True)
+class Again:
+    """To a driver: start this component anew; the others do not notice."""
+
+    id: str
+    component: str
+
+
+@dataclass(frozen=True)
+class Take:
+    """To a member: run the tasks of this layout of a component. What else an assignment has is in the pipeline's file."""
+
+    uid: str
+    component: str
+    layout: Mapping[str, int]
+    topics: Mapping[str, Sequence[str]]
+    partitions: Mapping[str, int]
+    limits: Mapping[str, int]
+    columns: Mapping[str, Mapping[str, str]]
+    """Of topics that queries write, as they turned out."""
+    slots: int
+    """That all components of the job take: any of them may come to any member."""
+
+
+@dataclass(frozen=True)
+class Drop:
+    """To a member: end the tasks of this layout, at once."""
+
+    component: str
+    layout: int
+
+
+Order = Stop | Skip | Savepoint | Rescale | Again | Take | Drop
+_ORDERS: dict[str, type[Order]] = {
+    "stop": Stop,
+    "skip": Skip,
+    "savepoint": Savepoint,
+    "rescale": Rescale,
+    "again": Again,
+    "take": Take,
+    "drop": Drop,
+}
+DRIVER, ANSWER, MEMBER = "(driver)", "(answer)", "(member)"
+"""In place of a component: an order for the driver or news of it; what became of such an order; an order for a member or news of it."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +136,15 @@ class Status:
     def positions(self) -> dict[Place, int]:
         nested = self.figures.get("positions", {})
         return {(topic, int(p)): offset for topic, of in nested.items() for p, offset in of.items()}
+
+
+def member_at(pipeline: str, seat: str) -> Address:
+    """Where a member takes orders."""
+    return Address(pipeline, seat, MEMBER, 0)
+
+
+def status_of(value: bytes) -> Status:
+    return Status(**orjson.loads(value))
 
 
 def send_order(clients: Clients, to: Address, order: Order) -> None:
@@ -161,7 +211,7 @@ class StatusReader:
     def read(self, timeout: float) -> Iterator[Status]:
         for message in self._consumer.consume(500, timeout):
             if message.error() is None:
-                status = Status(**orjson.loads(message.value()))
+                status = status_of(message.value())
                 if self._uid in (None, status.uid):
                     yield status
 

@@ -51,6 +51,8 @@ class Wanted:
     """Of operators with state."""
     states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The names of what they keep."""
+    sources: tuple[str, ...] = ()
+    """Topics that others write for it, and that are no tables."""
 
     @property
     def entry(self) -> ComponentEntry:
@@ -58,7 +60,7 @@ class Wanted:
         topics = tuple(sorted({topic for topic, _ in self.places}))
         layout, kept = Layout(0, self.tasks, self.lps), (self.kept, self.versions)
         named = (self.types, self.states)
-        return ComponentEntry(layout, (), topics, *kept, self.edges, self.group, *named)
+        return ComponentEntry(layout, (), topics, *kept, self.edges, self.group, *named, self.sources)
 
 
 def living_holder(clients: Clients, registration: Registration | None, heartbeat: float, end: int) -> Holder | None:
@@ -77,8 +79,12 @@ def living_holder(clients: Clients, registration: Registration | None, heartbeat
     return None
 
 
-def refuse_second(clients: Clients, registration: Registration | None, settings: Settings, end: int) -> None:
-    """Raises where the pipeline's holder is alive."""
+def refuse_second(
+    clients: Clients, registration: Registration | None, settings: Settings, end: int, me: Holder | None = None
+) -> None:
+    """Raises where the pipeline's holder is alive. `me`: who wants it; a later start of the same job takes it from an earlier one."""
+    if me and registration and registration.holder and me.is_later_than(registration.holder):
+        return
     holder = living_holder(clients, registration, settings.heartbeat, end)
     if registration is not None and holder is not None:
         hint = "stop that one first, or give this pipeline another 'name'"
@@ -90,10 +96,10 @@ def refuse_second(clients: Clients, registration: Registration | None, settings:
 class Driver:
     """Holds the pipeline from `start` to `release`."""
 
-    def __init__(self, clients: Clients, pipeline: str, longest: float = LONGEST) -> None:
+    def __init__(self, clients: Clients, pipeline: str, longest: float = LONGEST, holder: Holder | None = None) -> None:
         """`longest`: seconds that a transaction of its may take."""
         self._clients = clients
-        self.holder = Holder.this()
+        self.holder = holder or Holder.this()
         self._register = Register(clients, pipeline, longest)
         self.registration = replace(self._register.read() or Registration.new(pipeline), holder=self.holder)
 
@@ -166,33 +172,47 @@ class Driver:
     def _fence_one(self, transactional_id: str) -> None:
         Transactions(self._clients.transactional(transactional_id)).init()
 
+    def move(self, to: Mapping[str, Mapping[Place, int]], groups: Mapping[str, Mapping[Place, int]]) -> None:
+        """Other positions for these components, which are at rest, their groups' offsets, and those of other groups: in one transaction."""
+        self.fence()
+        stored = {id: self._stored(id) for id in to}
+
+        def write(transactions: Transactions) -> None:
+            for id, new in to.items():
+                self._seed_component(id, stored[id], new, transactions)
+            for group, offsets in groups.items():
+                mirror(self._clients, group, offsets, transactions)
+
+        self._register.write(self.registration, write)
+
     def _seed(self, wanted: list[Wanted]) -> None:
         # Read before the transaction: a long changelog must not outlast it.
-        stored = [read_lps(self._clients, self._changelog(want), range(self._layout(want).lps)) for want in wanted]
+        stored = [self._stored(want.component) for want in wanted]
         seeds = [(want, had, want.first(positions_in(had))) for want, had in zip(wanted, stored, strict=True)]
 
         def seed(transactions: Transactions) -> None:
             for want, had, new in seeds:
                 if new:
-                    self._seed_component(want, had, new, transactions)
+                    self._seed_component(want.component, had, new, transactions)
 
         self._register.write(self.registration, seed)
 
-    def _layout(self, want: Wanted) -> Layout:
-        return self.registration.components[want.component].layout
+    def _stored(self, component: str) -> dict[int, bytes]:
+        lps = self.registration.components[component].layout.lps
+        return read_lps(self._clients, self._changelog(component), range(lps))
 
-    def _changelog(self, want: Wanted) -> str:
-        return naming.changelog_topic(self.registration.pipeline, self.registration.uid, want.component)
+    def _changelog(self, component: str) -> str:
+        return naming.changelog_topic(self.registration.pipeline, self.registration.uid, component)
 
     def _seed_component(
-        self, want: Wanted, stored: Mapping[int, bytes], new: Mapping[Place, int], transactions: Transactions
+        self, component: str, stored: Mapping[int, bytes], new: Mapping[Place, int], transactions: Transactions
     ) -> None:
         """What else an lp has in its record stays."""
-        layout, topic = self._layout(want), self._changelog(want)
-        for lp, positions in by_lp(layout, new).items():
+        entry, topic = self.registration.components[component], self._changelog(component)
+        for lp, positions in by_lp(entry.layout, new).items():
             had, times = decode_lp(stored[lp]) if lp in stored else ({}, {})
             transactions.produce(topic, encode_lp({**had, **positions}, times), LP_KEY, lp)
-        mirror(self._clients, want.group, new, transactions)
+        mirror(self._clients, entry.group, new, transactions)
 
 
 def address_of(pipeline: str, holder: Holder) -> Address:

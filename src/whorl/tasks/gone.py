@@ -1,9 +1,12 @@
-"""A topic that a pipeline reads and that is there no more: what is said of it, whoever finds it out."""
+"""A topic, or records of one, that a pipeline reads and that are there no more: what is said of it, whoever finds it out."""
 
 from __future__ import annotations
 
 from whorl.errors import Finding, WorldError
 from whorl.plan.plan import Component
+from whorl.tasks.layout import Place
+
+WITHOUT = "go on without them: whorl run --accept-gap, or set 'on_gap: earliest'; and raise the topic's retention"
 
 
 def topic_gone(component: Component, topic: str) -> Finding:
@@ -23,3 +26,8 @@ def topic_gone(component: Component, topic: str) -> Finding:
 def gone_error(component: Component, topic: str) -> WorldError:
     found = topic_gone(component, topic)
     return WorldError(found.message, hint=found.hint, code=found.code)
+
+
+def lost(place: Place, at: int, first: int) -> str:
+    """`first`: the offset of the first record that is left."""
+    return f"{first - at} records of {place[0]}/{place[1]} from offset {at} on are gone from Kafka"

@@ -38,6 +38,9 @@ class TaskEnd:
 class ComponentJob:
     """A component's Spark job in a thread of the driver."""
 
+    seat: str | None = None
+    """It is nobody's but the driver's own."""
+
     def __init__(self, context: SparkContext, assignment: Assignment, clients: KafkaClients) -> None:
         self.assignment = assignment
         self.ends: list[TaskEnd] = []
@@ -49,7 +52,12 @@ class ComponentJob:
 
     @property
     def description(self) -> str:
-        return f"{self.assignment.pipeline}/{self.assignment.component.id} layout {self.assignment.layout.number}"
+        return self.assignment.title
+
+    @property
+    def errors(self) -> list[WhorlError]:
+        """Of tasks that ended for good with one."""
+        return [end.error for end in self.ends if end.error is not None]
 
     def start(self) -> None:
         self._thread.start()
@@ -82,7 +90,7 @@ def run_task(shared: Broadcast[Any], number: int, _: Iterator[int]) -> Iterator[
     """The body of a Spark task: runs until told to stop. What a retry may help is raised, so that Spark starts it again."""
     assignment, address, extra = shared.value
     attempt = TaskContext.get().attemptNumber()
-    _relax_garbage_collection()
+    relax_garbage_collection()
     clients = TaskClients(address, extra)
     reporter = Reporter(assignment, number, attempt, clients)
     reporter.start()
@@ -107,7 +115,7 @@ def run_task(shared: Broadcast[Any], number: int, _: Iterator[int]) -> Iterator[
         yield TaskEnd(number, reporter.figures.snapshot())
 
 
-def _relax_garbage_collection() -> None:
+def relax_garbage_collection() -> None:
     """A bulk is tens of thousands of objects that live shortly; the default would walk over them again and again."""
     gc.collect()
     gc.freeze()

@@ -13,16 +13,18 @@ from confluent_kafka import TopicPartition
 
 from whorl.config.spec import SourceOptions
 from whorl.kafka.clients import Clients
+from whorl.kafka.reading import STEADY
 from whorl.tasks.assignment import GENERATED
 from whorl.tasks.generated import generator
 from whorl.tasks.layout import Place
 
 _NAP = 0.02
+_ANSWER = 30.0
 _QUEUE = {
     "fetch.wait.max.ms": 50,
     "queued.min.messages": 100_000,
     "queued.max.messages.kbytes": 65_536,
-    "fetch.queue.backoff.ms": 10,  # librdkafka's own second of rest after a full queue would let a fast loop run dry
+    **STEADY,
 }
 
 
@@ -70,14 +72,27 @@ class Inlet:
         """It never changes for a consumer that assigns itself, and to ask takes a millisecond."""
         return self._consumer.consumer_group_metadata()
 
-    def behind(self, positions: Mapping[Place, int]) -> int:
-        """Records between the positions and the ends as far as they were last seen."""
-        total = 0
+    def behind(self, positions: Mapping[Place, int]) -> dict[Place, int]:
+        """Records between the positions and the ends as far as they were last seen, where there are any."""
+        found = {}
         for (topic, partition), position in positions.items():
             if not topic.startswith(GENERATED):
                 _, high = self._consumer.get_watermark_offsets(TopicPartition(topic, partition), cached=True)
-                total += max(0, high - position)
-        return total
+                if high > position:
+                    found[(topic, partition)] = high - position
+        return found
+
+    def first(self, place: Place) -> int:
+        """The first offset that is left, as the broker says now."""
+        low: int = self._consumer.get_watermark_offsets(TopicPartition(*place), timeout=_ANSWER)[0]
+        return low
+
+    def seek(self, place: Place, offset: int) -> None:
+        """Goes on there. Taken and given anew: a partition that has failed does not go on by a mere seek."""
+        self._consumer.incremental_unassign([TopicPartition(*place)])
+        self._consumer.incremental_assign([TopicPartition(*place, offset)])
+        if place in self._paused:
+            self._consumer.pause([TopicPartition(*place)])
 
     def pause(self, place: Place) -> None:
         self._paused.add(place)

@@ -25,6 +25,9 @@ class Layout:
     def lps_of(self, task: int) -> range:
         return range(task, self.lps, self.tasks)
 
+    def task_of(self, lp: int) -> int:
+        return lp % self.tasks
+
     def places_of(self, task: int, partitions: Mapping[str, int]) -> list[Place]:
         """The topic partitions that this task reads."""
         return [

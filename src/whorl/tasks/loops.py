@@ -118,7 +118,7 @@ class LoopRun(Run):
     def _send(self) -> None:
         """What leads back to this task stays here, as long as it may."""
         entries, returning = self._work.take(), self._returning
-        self._outlet.produce(entry for entry in entries if entry[0] not in returning)
+        self._outlet.produce([entry for entry in entries if entry[0] not in returning])
         back = [entry for entry in entries if entry[0] in returning]
         try:
             away = [entry for entry in back if not self._inbox.take(entry)]
@@ -135,7 +135,7 @@ class LoopRun(Run):
         while (waiting := self._inbox.next()) is not None:
             place, messages = waiting
             self._begin()
-            if self._clock() >= self._commit_at:
+            if self._clock() >= self._break_at:
                 self._inbox.put_back(place, messages)
                 return self.commit()
             self._process_returned(place, messages)
@@ -188,7 +188,7 @@ class LoopRun(Run):
                     return len(messages)
             if event_time:
                 self._fire_overdue(place)
-            if clock() >= self._commit_at and not self._work.has_programs:
+            if clock() >= self._break_at and not self._work.has_programs:
                 return index + 1
         self._run_waiting_programs()
         return len(messages)
@@ -197,6 +197,8 @@ class LoopRun(Run):
 
     def _commit_if_due(self) -> None:
         self._turn()
+        if self._clock() >= self._mirror_at:
+            self._mirror_anew()
         if self._clock() >= self._commit_at or (self._hurries and not self._is_behind):
             self.commit()
 

@@ -43,18 +43,25 @@ class Holder:
     pid: int
     born: str
     since: float
+    job: str = ""
+    """Of a job server, if it was started by one; and the how manieth start of that job this is."""
+    attempt: int = 0
 
     @classmethod
-    def this(cls) -> Holder:
-        return cls(uuid.uuid4().hex[:12], platform.node(), os.getpid(), born(os.getpid()), time.time())
+    def this(cls, job: str = "", attempt: int = 0) -> Holder:
+        return cls(uuid.uuid4().hex[:12], platform.node(), os.getpid(), born(os.getpid()), time.time(), job, attempt)
 
     def is_gone(self) -> bool:
         """True only where this machine can tell for certain that the process has ended."""
         return self.host == platform.node() and bool(born(os.getpid())) and born(self.pid) != self.born
 
+    def is_later_than(self, other: Holder) -> bool:
+        return bool(self.job) and self.job == other.job and self.attempt > other.attempt
+
     def __str__(self) -> str:
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.since))
-        return f"process {self.pid} on {self.host} since {since}"
+        of = f" as job {self.job}" if self.job else ""
+        return f"process {self.pid} on {self.host} since {since}{of}"
 
 
 def born(pid: int) -> str:
@@ -83,6 +90,13 @@ class ComponentEntry:
     """Of its operators with state."""
     states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of these: the names of what they keep."""
+    sources: tuple[str, ...] = ()
+    """Those of its topics that others write for it, and that are no tables."""
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """As `sources`; earlier versions of Whorl have not registered them."""
+        return self.sources or tuple(topic for topic in self.topics if topic not in self.edges)
 
 
 @dataclass(frozen=True)
@@ -156,7 +170,16 @@ def component_entry(fields: Mapping[str, Any]) -> ComponentEntry:
     versions, types = fields.get("versions", {}), fields.get("types", {})
     states = {operator: tuple(names) for operator, names in fields.get("states", {}).items()}
     return ComponentEntry(
-        layout, still_open, topics, kept, versions, edges, fields.get("group", ""), types=types, states=states
+        layout,
+        still_open,
+        topics,
+        kept,
+        versions,
+        edges,
+        fields.get("group", ""),
+        types=types,
+        states=states,
+        sources=tuple(fields.get("sources", ())),
     )
 
 
@@ -172,6 +195,22 @@ def read_registration(clients: Clients, pipeline: str) -> Registration | None:
         if message.key() == key:
             found = message.value()
     return Registration.decode(found) if found else None
+
+
+def registrations(clients: Clients) -> dict[str, Registration]:
+    """Of all pipelines, by name."""
+    last: dict[str, bytes | None] = {}
+    for message in read_to_end(clients, [(naming.REGISTER, 0)], timeout=_LONGEST_WRITE, past_open=True):
+        last[message.key().decode()] = message.value()
+    return {name: Registration.decode(value) for name, value in last.items() if value}
+
+
+def owner_of(clients: Clients, topics: Container[str], group: str) -> str:
+    """The pipeline that has this consumer group; none: empty. `topics`: all that there are."""
+    for known in registrations(clients).values() if naming.REGISTER in topics else ():
+        if group in (*(e.group for e in known.components.values()), *(e.group for e in known.queries.values())):
+            return known.pipeline
+    return ""
 
 
 def refuse_outdated(clients: Clients, assignment: Assignment) -> None:

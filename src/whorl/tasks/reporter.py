@@ -20,6 +20,7 @@ from whorl.operators.record import Message
 from whorl.operators.stuck import running_operator
 from whorl.state.timers import Timer
 from whorl.tasks.assignment import Assignment
+from whorl.tasks.clients import connections
 from whorl.tasks.control import Address, OrderReader, Skip, Status, StatusWriter, Stop
 from whorl.tasks.signals import Figures, Orders, timer_position
 
@@ -112,6 +113,7 @@ class Reporter:
 
     def _say(self, state: str, error: str = "", stuck: Mapping[str, object] | None = None) -> None:
         assignment = self._assignment
+        self.figures.connections = connections()
         self._writer.write(
             Status(
                 uid=assignment.uid,

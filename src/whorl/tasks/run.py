@@ -17,13 +17,15 @@ from whorl.errors import WorldError
 from whorl.kafka.clients import Clients
 from whorl.operators.chain import StepFailed
 from whorl.operators.keyed_step import TimerMessage
+from whorl.pace import Pace
 from whorl.state.partition import LP_KEY, LpState
 from whorl.state.timers import Kind
 from whorl.tasks.assignment import GENERATED, Assignment, generated_topic, is_generated
 from whorl.tasks.changelog import by_lp, encode_positions
 from whorl.tasks.failures import Failures, as_error
-from whorl.tasks.gone import gone_error
+from whorl.tasks.gone import WITHOUT, gone_error, lost
 from whorl.tasks.lanes import inlet_of
+from whorl.tasks.latency import Latency
 from whorl.tasks.layout import Place
 from whorl.tasks.outlet import Outlet
 from whorl.tasks.readings import TABLES, Reading
@@ -34,13 +36,19 @@ from whorl.tasks.work import Work
 
 _IDLE_WAIT = 0.1
 _LAG_EVERY = 0.5
+_MIRROR_EVERY = 3600.0
+"""Also of partitions where nothing comes: Kafka forgets a group's offsets that nobody committed for a week."""
 _NEVER = float("inf")
+_FEW = 100
+"""Records of one poll, below which the loop is not busy reading."""
 _FULL = 0.5
 """The share of a bulk from which on a task is behind: there is more where that came from."""
 _WORK_PER_COMMIT, _LONGEST = 4.0, 10.0
 """While behind, a task works so many times as long as its last commit took before the next one, and at most so many seconds."""
 _TOPIC_GONE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
 _OFFSET_GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
+_GAP = -1
+"""In place of an end: the next record is gone."""
 
 
 @dataclass
@@ -81,9 +89,14 @@ class Run:
         self._positions = positions
         self._moved = set(positions)  # all: offsets of the group that expired are mirrored again
         self._held: dict[Place, Held] = {}
-        self._commit_at, self._lag_at = _NEVER, 0.0
+        self._committed_at, self._lag_at = -_NEVER, 0.0
+        self._commit_at = self._break_at = _NEVER
+        """When what was read is committed; and when that is done in the midst of a bulk, since the bulk takes too long."""
+        self._mirror_at = self._clock() + _MIRROR_EVERY
         self._uncommitted = 0
         self._is_behind, self._commit_took = False, 0.0
+        self._latency = Latency(task.figures.latency)
+        self._pace = Pace(self._settings.commit_interval, self._settings.min_rate)
         self._failures = Failures(task.assignment, self._work.policies, task.figures)
         component = task.assignment.component
         generated = {generated_topic(i): i.source for i in component.inputs if i.source and is_generated(i)}
@@ -105,20 +118,46 @@ class Run:
         self._begin()
         while not self._orders.stopping:
             self._take_up_held()
-            places, ends = self._sorted(self._inlet.read(self._settings.bulk_records, self._wait()))
+            places, ends = self._sorted(self._polled())
+            began, before = self._clock(), self._figures.read
             self._fire_by_clock()
             for place in self._tables_first(places):
                 self._process(place, places[place])
             for place, end in ends.items():
-                self._reached(place, end)
+                self._past_gap(place) if end == _GAP else self._reached(place, end)
             self._outlet.poll()
+            self._keep_pace(self._figures.read - before, self._clock() - began)
             self._commit_if_due()
             self._look_at_lag()
         self.commit()
 
+    def _polled(self) -> list[Any]:
+        """Time in which hardly anything comes is time that was waited."""
+        began = self._clock()
+        messages = self._inlet.read(self._most(), self._wait())
+        if len(messages) < _FEW:
+            self._figures.waited += self._clock() - began
+        return messages
+
+    def _most(self) -> int:
+        """Records of the next bulk."""
+        return min(self._settings.bulk_records, self._pace.most or self._settings.bulk_records)
+
+    def _keep_pace(self, records: int, seconds: float) -> None:
+        if self._settings.backpressure:
+            self._pace = self._pace.after(records, seconds)
+            self._figures.rate_limit = self._pace.rate or 0.0
+
     def _commit_if_due(self) -> None:
+        if self._clock() >= self._mirror_at:
+            self._mirror_anew()
         if self._clock() >= self._commit_at:
             self.commit()
+
+    def _mirror_anew(self) -> None:
+        self._mirror_at = self._clock() + _MIRROR_EVERY
+        self._moved.update(self._positions)
+        self._begin()
 
     def _send(self) -> None:
         """What was emitted leaves."""
@@ -220,43 +259,57 @@ class Run:
 
     def _look_at_lag(self) -> None:
         if self._clock() >= self._lag_at:
-            self._figures.lag = self._inlet.behind(self._positions)
+            behind = self._inlet.behind(self._positions)
+            self._figures.lag, self._figures.behind = sum(behind.values()), behind
             self._lag_at = self._clock() + _LAG_EVERY
+            if self._states is not None:
+                self._figures.state_keys, self._figures.state_bytes = self._states.size
+                self._figures.watermark = self._states.watermark
             if self._unread:
                 tables = {place: at for place, at in self._positions.items() if place[0] in self._tables}
-                self._figures.readings[TABLES].move(tables, self._inlet.behind(tables))
+                self._figures.readings[TABLES].move(tables, sum(self._inlet.behind(tables).values()))
 
     # -- 4 process --------------------------------------------------------------------------------------------------------------------
 
     def _sorted(self, messages: list[Any]) -> tuple[dict[Place, list[Any]], dict[Place, int]]:
         """Records by place in the order they came, and the ends that were reached."""
-        self._is_behind = len(messages) >= self._settings.bulk_records * _FULL
+        self._is_behind = len(messages) >= self._most() * _FULL
         places: dict[Place, list[Any]] = {}
         ends: dict[Place, int] = {}
         for message in messages:
             place = (message.topic(), message.partition())
             if message.error() is not None:
-                self._check(message.error(), place)
-                ends[place] = message.offset()
+                ends[place] = message.offset() if self._is_end(message.error(), place) else _GAP
             elif place in places:
                 places[place].append(message)
             else:
                 places[place] = [message]
         return places, ends
 
-    def _check(self, error: KafkaError, place: Place) -> None:
-        """Passes the end of a partition; anything else in a bulk is an error."""
+    def _is_end(self, error: KafkaError, place: Place) -> bool:
+        """Or else a gap; anything else in a bulk is an error."""
         if error.code() == KafkaError._PARTITION_EOF:
-            return
+            return True
         if error.code() in _TOPIC_GONE:
             raise gone_error(self._assignment.component, place[0])
-        if error.code() in _OFFSET_GONE:
-            hint = "retention overtook the job; 'whorl run' tells how many records are gone"
-            offset = self._positions.get(place)
-            raise WorldError(
-                f"offset {offset} of {place[0]}/{place[1]} is gone from Kafka", code="offsets-gone", hint=hint
-            )
+        if error.code() in _OFFSET_GONE and place in self._positions:
+            return False
         raise KafkaException(error)
+
+    def _past_gap(self, place: Place) -> None:
+        """Retention overtook the job: the next record of a partition is gone."""
+        held = self._held.get(place)
+        at, first = held.messages[-1].offset() + 1 if held else self._positions[place], self._inlet.first(place)
+        if first <= at:
+            hint = "it was made anew: start over with 'whorl run --fresh'"
+            raise WorldError(f"{place[0]}/{place[1]} ends before offset {at}", code="offsets-gone", hint=hint)
+        if not self._assignment.leaps(place[0]):
+            raise WorldError(lost(place, at, first), code="offsets-gone", hint=WITHOUT)
+        self._figures.note_gap(lost(place, at, first), first - at)
+        self._inlet.seek(place, first)
+        if not held:
+            self._begin()
+            self._move(place, first)
 
     def _reached(self, place: Place, end: int) -> None:
         """The end lies behind transaction markers, where no record will ever be."""
@@ -284,6 +337,7 @@ class Run:
         figures, clock, attempt = self._figures, self._clock, self._attempt(place[0])
         figures.many = False
         timed, event_time = place[0] in self._work.event_times, bool(self._work.event_times)
+        noted = 0
         for index, message in enumerate(messages):
             if timed:
                 self._move_event_time(place, message)
@@ -294,16 +348,20 @@ class Run:
                 self._move(place, message.offset())
                 if self._failed(place, messages[index:], failed):
                     self._count(index)
+                    self._latency.note(messages[noted:index])
                     break
             if event_time:
                 self._fire_overdue(place)
-            if clock() >= self._commit_at:
+            if clock() >= self._break_at:
                 self._move(place, message.offset() + 1)
+                self._latency.note(messages[noted : index + 1])
+                noted = index + 1
                 self.commit()
                 self._begin()
         else:
             self._move(place, messages[-1].offset() + 1)
             self._count(len(messages))
+            self._latency.note(messages[noted:])
 
     def _attempt(self, topic: str) -> Callable[[Any], None]:
         """How one record is tried: whole, or nothing of it."""
@@ -335,6 +393,7 @@ class Run:
             return False
         self._move(place, messages[-1].offset() + 1)
         self._count(len(messages))
+        self._latency.note(messages)
         return True
 
     def _holds_skipped(self, place: Place, messages: list[Any]) -> bool:
@@ -375,10 +434,12 @@ class Run:
     def _begin(self) -> None:
         if not self._transactions.open:
             self._transactions.begin()
-            self._commit_at = self._clock() + self._patience()
+            now, patience = self._clock(), self._patience()
+            self._commit_at, self._break_at = max(now, self._committed_at + patience), now + patience
 
     def _patience(self) -> float:
-        """Until the next commit. Whoever waits for the end of a backlog is better served by few large ones."""
+        """From one commit to the next, so that a record after a silence need not wait. Whoever waits for the end of a backlog is better
+        served by few large ones."""
         asked = self._settings.commit_interval
         return max(asked, min(self._commit_took * _WORK_PER_COMMIT, _LONGEST)) if self._is_behind else asked
 
@@ -427,7 +488,10 @@ class Run:
         figures.committed = dict(self._positions)
         figures.written += self._work.taken()
         figures.commits += 1
-        self._commit_took = self._clock() - started
+        self._latency.committed(self._wall() * 1000)
+        self._committed_at = self._clock()
+        self._commit_took = self._committed_at - started
         figures.commit_seconds += self._commit_took
         self._moved.clear()
-        self._commit_at, self._uncommitted = _NEVER, 0
+        self._commit_at = self._break_at = _NEVER
+        self._uncommitted = 0

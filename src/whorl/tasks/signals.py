@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from whorl.histogram import Recent
 from whorl.operators.record import Message
 from whorl.state.timers import Timer
 from whorl.tasks.layout import Place
 from whorl.tasks.readings import Reading
 
+_GAPS_TOLD = 20
 OPENING = "opening "
 """How the step is called in which an operator is opened: its id stands behind."""
 
@@ -35,7 +38,7 @@ class Figures:
 
     step: str = "starting"
     trouble: str = ""
-    """Of a standby: why it does not follow."""
+    """What a task waits for, Kafka's answer mostly; of a standby: why it does not follow."""
     read: int = 0
     written: int = 0
     dead: int = 0
@@ -43,8 +46,12 @@ class Figures:
     retried: int = 0
     commits: int = 0
     commit_seconds: float = 0.0
+    waited: float = 0.0
+    """Seconds in which there was nothing to do."""
     restarts: int = 0
     lag: int = 0
+    behind: dict[Place, int] = field(default_factory=dict)
+    """The lag of each place, where there is one."""
     round: int = 0
     """Of a loop: the highest of any record so far."""
     messages: int = 0
@@ -55,13 +62,32 @@ class Figures:
     """Of a loop: keys to which anything came round in the last transaction."""
     timers: int = 0
     """Logical partitions in which one is set that goes off by the clock."""
+    state_keys: int = 0
+    state_bytes: int = 0
+    """What is kept: values, entries of maps, timers."""
+    watermark: int | None = None
+    """Event time that has come, ms since 1970."""
     committed: dict[Place, int] = field(default_factory=dict)
     readings: dict[str, Reading] = field(default_factory=dict)
     """What is read, or was, before the first record: state, tables."""
+    latency: Recent = field(default_factory=lambda: Recent(time.monotonic))
+    """From the timestamps of records to the commit that holds them."""
+    rate_limit: float = 0.0
+    """Records a second that backpressure allows; 0: no bound."""
+    connections: dict[str, int] = field(default_factory=dict)
+    """Clients of Kafka that are open, and those opened since the start."""
     current: Message | None = None
     """The record that is being processed."""
     many: bool = False
     """It is the first of a bulk that is processed as one."""
+    lost: int = 0
+    """Records that were gone from Kafka before they were read."""
+    gaps: list[str] = field(default_factory=list)
+    """The last of these, in words."""
+
+    def note_gap(self, told: str, records: int) -> None:
+        self.lost += records
+        self.gaps = [*self.gaps, told][-_GAPS_TOLD:]
 
     def snapshot(self) -> dict[str, Any]:
         """Positions are set last and read first: all else is of the same commit or of a later one."""
@@ -75,6 +101,7 @@ class Figures:
             "retried",
             "commits",
             "commit_seconds",
+            "waited",
             "restarts",
             "lag",
             "round",
@@ -82,9 +109,24 @@ class Figures:
             "sent",
             "active",
             "timers",
+            "state_keys",
+            "state_bytes",
+            "watermark",
+            "rate_limit",
+            "lost",
+            "gaps",
         )
         positions: dict[str, dict[str, int]] = {}
         for (topic, partition), offset in list(self.committed.items()):
             positions.setdefault(topic, {})[str(partition)] = offset
         readings = {what: reading.snapshot() for what, reading in list(self.readings.items())}
-        return {**{name: getattr(self, name) for name in names}, "positions": positions, "readings": readings}
+        behind = {f"{topic}/{partition}": lag for (topic, partition), lag in list(self.behind.items())}
+        latency = {str(bucket): round(count, 2) for bucket, count in self.latency.buckets().items()}
+        told = {
+            "positions": positions,
+            "readings": readings,
+            "behind": behind,
+            "latency": latency,
+            "connections": dict(self.connections),
+        }
+        return {**{name: getattr(self, name) for name in names}, **told}

@@ -6,7 +6,7 @@ commit, and then measures what each record writes, before it is kept: the one th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping
 
 from whorl.errors import PipelineError
 from whorl.operators.chain import StepFailed
@@ -35,12 +35,13 @@ class Changes:
         """`limit`: the largest message that it takes."""
         self._topic, self._limit = changelog, limit
 
-    def records(self, delta: Iterable[tuple[bytes, bytes | None]], lp: int) -> Iterator[Kept]:
-        topic, most = self._topic, self._limit - OVERHEAD
-        for key, value in delta:
+    def check(self, delta: Mapping[bytes, bytes | None]) -> None:
+        """Raises where an entry is too large; looks at each only if the longest key with the longest value would be."""
+        most = self._limit - OVERHEAD
+        longest = max(map(len, delta), default=0) + max(map(len, filter(None, delta.values())), default=0)
+        for key, value in delta.items() if longest > most else ():
             if value is not None and len(key) + len(value) > most:
                 raise Oversized(self._too_large(key, len(key) + len(value)))
-            yield topic, value, key, lp
 
     def measure(self, state: LpState) -> None:
         """What the open record has written."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import cached_property, partial
+from itertools import groupby
+from operator import methodcaller
 from typing import Any
 
 from confluent_kafka import TopicPartition
@@ -17,10 +19,11 @@ from confluent_kafka import TopicPartition
 from whorl.kafka.clients import Clients
 from whorl.kafka.reading import read_bulks_on
 from whorl.kafka.transactions import Transactions
-from whorl.state.backend import Backend, MemoryBackend
+from whorl.state.backend import Backend, MemoryBackend, Size
 from whorl.state.behind import ENTRY_OVERHEAD, Backlog, WriteBehind
 from whorl.state.partition import LP_KEY, LpState
 from whorl.state.room import Room
+from whorl.state.times import UNKNOWN
 from whorl.tasks.assignment import Assignment
 from whorl.tasks.changelog import decode_lp, encode_lp
 from whorl.tasks.copies import Copies, meta_of
@@ -32,6 +35,7 @@ from whorl.tasks.sizes import Changes
 _CHUNK, _LEAST = 400_000, 10_000
 """Entries of the changelog that wait in memory to be written at once: of all lps of a task, and of each at least. They take no more than
 what values will, when all is read."""
+_PARTITION = methodcaller("partition")
 _ASK_EVERY = 10.0
 _SWEEP_EVERY, _SWEPT = 1.0, 5_000
 """Seconds, and the entries that are looked at each time: some milliseconds."""
@@ -74,6 +78,17 @@ class States:
         """Logical partitions in which a timer is set that goes off by the clock."""
         return sum(state.timers.next("processing") is not None for state in self)
 
+    @property
+    def size(self) -> Size:
+        sizes = [state.size() for state in self]
+        return Size(sum(each.entries for each in sizes), sum(each.bytes for each in sizes))
+
+    @property
+    def watermark(self) -> int | None:
+        """Of the logical partition that is furthest behind; those where nothing has come yet have none."""
+        known = [state.clocks.watermark for state in self if state.clocks.watermark != UNKNOWN]
+        return min(known, default=None)
+
     # -- 3 restore --------------------------------------------------------------------------------------------------------------------
 
     def restore(self, begin: Callable[[Mapping[int, int]], Reading]) -> dict[Place, int]:
@@ -113,9 +128,10 @@ class States:
         ends, size = {lp: state.position for lp, state in self._of.items()}, 0
         reading.move(ends, self._left(ends))
         for bulk in read_bulks_on(self._clients, {(topic, lp): position for lp, position in ends.items()}):
-            for message in bulk:
-                waiting[message.partition()][message.key()] = message.value()
-            ends |= {lp: last.offset() + 1 for lp, last in {each.partition(): each for each in bulk}.items()}
+            for lp, some in groupby(bulk, _PARTITION):
+                messages = list(some)
+                waiting[lp].update({message.key(): message.value() for message in messages})
+                ends[lp] = messages[-1].offset() + 1
             reading.records += len(bulk)
             reading.move(ends, self._left(ends))
             size += sum(map(len, bulk)) + ENTRY_OVERHEAD * len(bulk)
@@ -138,7 +154,9 @@ class States:
 
     def write(self, lp: int, positions: Mapping[Place, int], transactions: Transactions) -> None:
         state, topic = self._of[lp], self._assignment.changelog
-        transactions.produce_all(self._changes.records(state.delta(), lp))
+        delta = state.delta()
+        self._changes.check(delta)
+        transactions.produce_all([(topic, value, key, lp) for key, value in delta.items()])
         transactions.produce_all(self._publishing.records(state))
         self._written[lp] = encode_lp(positions, state.times())
         transactions.produce(topic, self._written[lp], LP_KEY, lp)

@@ -265,7 +265,7 @@ class SuperstepRun(LoopRun):
         """What a timer sends back belongs to the next superstep, which then has a reason."""
         entries = self._work.take()
         back = [entry for entry in entries if entry[0] == self._topic]
-        self._outlet.produce(entry for entry in entries if entry[0] != self._topic)
+        self._outlet.produce([entry for entry in entries if entry[0] != self._topic])
         if back:
             lp = self._firing
             lp.woken = self._hurries = True
@@ -275,7 +275,7 @@ class SuperstepRun(LoopRun):
         """What was sent, and behind it a marker to each lp."""
         entries = self._work.take()
         back = [entry for entry in entries if entry[0] == self._topic]
-        self._outlet.produce(entry for entry in entries if entry[0] != self._topic)
+        self._outlet.produce([entry for entry in entries if entry[0] != self._topic])
         merged = self._merged(back)
         self._outlet.produce_inside(_sent_in(superstep, merged))
         self._figures.sent += len(merged)

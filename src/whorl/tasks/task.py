@@ -76,7 +76,9 @@ class Task:
         self.figures.step = "joining"
         assignment = self.assignment
         smallest = min(assignment.limits.values())
-        outlet = Outlet(self.clients, assignment.transactional_id(self.number), assignment.settings, smallest)
+        own_id = assignment.transactional_id(self.number)
+        waiting = partial(setattr, self.figures, "trouble")
+        outlet = Outlet(self.clients, own_id, assignment.settings, smallest, waiting, self.clock)
         outlet.transactions.init()
         refuse_outdated(self.clients, assignment)
         return outlet

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from whorl.config.settings import Restart
+from whorl.histogram import percentiles, together
 from whorl.tasks.control import DRIVER, Skip, Status
 from whorl.tasks.layout import Place
 from whorl.tasks.readings import STATE, TABLES, Progress
@@ -24,6 +25,17 @@ _BEFORE = {STATE: _BEFORE_STATE, TABLES: (*_BEFORE_STATE, "bootstrapping")}
 
 Mark = tuple[int, float]
 """Tells one reading of a task from others: its number, and since when."""
+
+
+@dataclass(frozen=True)
+class TaskFailure:
+    """One failure of a task, for people."""
+
+    at: float
+    task: int
+    error: str
+    host: str = ""
+    pid: int | None = None
 
 
 @dataclass
@@ -53,6 +65,8 @@ class ComponentView:
     failures: deque[tuple[float, int]] = field(default_factory=deque)
     """When, and which task."""
     last_error: str = ""
+    told: list[TaskFailure] = field(default_factory=list)
+    """All failures so far, oldest first."""
 
     @property
     def positions(self) -> dict[Place, int]:
@@ -66,6 +80,9 @@ class ComponentView:
     def note_failure(self, task: int, error: str) -> None:
         self.failures.append((time.monotonic(), task))
         self.last_error = error
+        status = self.tasks[task].status
+        where = (status.host, status.pid) if status else ("", None)
+        self.told.append(TaskFailure(time.time(), task, error, *where))
 
     def note_hung(self) -> bool:
         """Whether a task has fallen silent; counts as a failure of it."""
@@ -89,9 +106,40 @@ class ComponentView:
         progress = Progress.of(self.readings(what, without).values())
         return replace(progress, over=progress.over and not self.steps.intersection(_BEFORE[what]))
 
+    @property
+    def trouble(self) -> str:
+        """What one of its tasks waits for, if any does."""
+        said = (task.status.figures.get("trouble", "") for task in self.tasks if task.status)
+        return next(filter(None, said), "")
+
+    @property
+    def gaps(self) -> list[str]:
+        """What its tasks have said of records that are gone."""
+        return [told for task in self.tasks if task.status for told in task.status.figures.get("gaps", ())]
+
+    @property
+    def watermark(self) -> int | None:
+        """Of the task that is furthest behind, of those that have one."""
+        said = (task.status.figures.get("watermark") for task in self.tasks if task.status)
+        return min((time for time in said if time is not None), default=None)
+
     def most(self, figure: str) -> int:
         """The highest of any task."""
         return max((task.status.figures[figure] for task in self.tasks if task.status), default=0)
+
+    @property
+    def latency_ms(self) -> dict[str, float]:
+        """p50, p95 and p99 of the last seconds, from a record's timestamp to its commit."""
+        said = [task.status.figures.get("latency", {}) for task in self.tasks if task.status]
+        return percentiles(together({int(bucket): count for bucket, count in each.items()} for each in said))
+
+    @property
+    def connections(self) -> dict[str, int]:
+        """Clients of Kafka that its tasks have open, and have opened, together."""
+        total: Counter[str] = Counter()
+        for task in self.tasks:
+            total.update(task.status.figures.get("connections", {}) if task.status else {})
+        return dict(total)
 
     def total(self, figure: str) -> float:
         return float(sum(task.status.figures[figure] for task in self.tasks if task.status))
@@ -106,7 +154,7 @@ class Watch:
         old = self.components.get(component)
         view = ComponentView(layout, [TaskView() for _ in range(tasks)], [TaskView() for _ in range(standbys)])
         if old:
-            view.failures, view.last_error = old.failures, old.last_error
+            view.failures, view.last_error, view.told = old.failures, old.last_error, old.told
         self.components[component] = view
 
     def take(self, news: Iterable[Status]) -> list[Skip]:

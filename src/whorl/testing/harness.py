@@ -47,7 +47,7 @@ class PipelineHarness:
         tasks: int = 1,
     ) -> None:
         loaded = load(pipeline) if isinstance(pipeline, str | os.PathLike) else pipeline
-        self._file = loaded.spec.file if isinstance(loaded, Loaded) else None
+        self._home = loaded.spec.home if isinstance(loaded, Loaded) else None
         self.plan = make_plan(checked(loaded), loaded.settings) if isinstance(loaded, Loaded) else loaded
         _in_memory(self.plan)
         self.clock = ManualClock()
@@ -129,7 +129,7 @@ class PipelineHarness:
     @contextmanager
     def user_code(self) -> Iterator[None]:
         """Imports inside see the folder of the pipeline file; `run` has it around itself."""
-        with user_modules(self._file) if self._file else nullcontext():
+        with user_modules(self._home) if self._home else nullcontext():
             yield
 
     def _with_made(self, component: Component) -> Component:

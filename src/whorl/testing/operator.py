@@ -133,7 +133,7 @@ class OperatorHarness:
 
     def commit(self) -> None:
         """What was done since the last one survives a crash."""
-        self._changelog += self._lp.delta()
+        self._changelog += self._lp.delta().items()
         self._lp.store(len(self._changelog))
         self._times = self._lp.times()
         self._since, self._committed = [], len(self.emitted)

@@ -17,7 +17,7 @@ from whorl.sinks.kafka import key_bytes, key_maker
 from whorl.testing.memory import Entry
 
 FROM_ROW: Any = object()
-_TYPED = ("avro", "rows")
+_TYPED = ("avro", "protobuf", "rows")
 """Formats that write values by their type; the others take what was written and judge it when it is read."""
 
 

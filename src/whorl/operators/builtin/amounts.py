@@ -50,6 +50,22 @@ def number_reader(column: str, text: bool) -> Callable[[Row], Any]:
     return read
 
 
+class Numbers:
+    """The numbers in a column: read from a row, or by source."""
+
+    def __init__(self, column: str, text: bool) -> None:
+        self._column, self._text = column, text
+        self.read = number_reader(column, text)
+
+    def lines(self, column: Callable[[str], str]) -> tuple[tuple[str, ...], dict[str, Any]]:
+        """Statements after which `number` is it, and what they need."""
+        value, general = column(self._column), f"number = read({{{self._column!r}: value}})"
+        if not self._text:
+            return (f"value = {value}", general), {"read": self.read}
+        quick = ("try:", "    number = int(value)", "except (TypeError, ValueError):", f"    {general}")
+        return (f"value = {value}", *quick), {"read": self.read}
+
+
 def plus(total: Any, value: Any) -> Any:
     """Null counts for nothing."""
     if total is None or value is None:

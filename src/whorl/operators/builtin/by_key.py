@@ -14,6 +14,7 @@ from pydantic import Field
 
 from whorl.operators.builtin.amounts import may_be_number
 from whorl.operators.fold import step_of
+from whorl.operators.fold_source import Column
 from whorl.operators.keyed import KeyedOperator
 from whorl.operators.native import Keyed, Native
 from whorl.operators.operator import Columns, Fault, OperatorType, Options, Shape, Step, not_with_state
@@ -30,6 +31,8 @@ VALUE = "value"
 Path = tuple[str | int, ...]
 Pairs = tuple[tuple[str, str], ...]
 """Columns and their types."""
+Leaving = Callable[..., dict[str, str]]
+"""From how a column of the record is expressed, and the names of results, to the columns of the row that leaves."""
 
 
 class KeyOptions(Options):
@@ -166,12 +169,21 @@ class ResultByKey(ByKey):
 
     def shaped(self, schema: Schema | None) -> Callable[..., Row]:
         """From a record and the results to the row that leaves. It is compiled, being called for each record."""
-        made = self.results(schema)
-        arguments = [f"r{index}" for index in range(len(made))]
-        items = [f"{name!r}: row.get({name!r})" for name in self.kept]
-        items += [f"{name!r}: {_given(each, kind)}" for each, (name, kind) in zip(arguments, made, strict=True)]
-        function: Callable[..., Row] = eval(f"lambda row, {', '.join(arguments)}: {{{', '.join(items)}}}")
+        arguments = [f"r{index}" for index in range(len(self.results(schema)))]
+        leaving = self.leaving(schema)(lambda name: f"row.get({name!r})", *arguments)
+        items = ", ".join(f"{name!r}: {each}" for name, each in leaving.items())
+        function: Callable[..., Row] = eval(f"lambda row, {', '.join(arguments)}: {{{items}}}")
         return function
+
+    def leaving(self, schema: Schema | None) -> Leaving:
+        """As `shaped`, of expressions."""
+        kept, made = self.kept, self.results(schema)
+
+        def columns(column: Column, *results: str) -> dict[str, str]:
+            found = {name: column(name) for name in kept}
+            return found | {name: _given(each, kind) for each, (name, kind) in zip(results, made, strict=True)}
+
+        return columns
 
 
 class Reading(KeyedOperator):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from whorl.operators.builtin.by_key import Pairs, ResultByKey, ResultOptions
+from whorl.operators.builtin.by_key import Leaving, Pairs, ResultByKey, ResultOptions
 from whorl.operators.fold import Fold
+from whorl.operators.fold_source import Column, Inlined
 from whorl.operators.keyed import KeyedOperator
 from whorl.operators.record import Row
 from whorl.schema import Schema
@@ -18,12 +19,15 @@ class RunningCount(Fold):
     kept = "count"
     fresh = True
 
-    def __init__(self, shaped: Callable[..., Row]) -> None:
-        self._shaped = shaped
+    def __init__(self, shaped: Callable[..., Row], leaving: Leaving) -> None:
+        self._shaped, self._leaving = shaped, leaving
 
     def fold(self, before: Any, record: Row) -> tuple[Any, Row]:
         count = (before or 0) + 1
         return count, self._shaped(record, count)
+
+    def inlined(self, column: Column) -> Inlined:
+        return Inlined(("count = (held or 0) + 1",), "count", self._leaving(column, "count"))
 
 
 class Count(ResultByKey):
@@ -32,7 +36,7 @@ class Count(ResultByKey):
     Options = ResultOptions
 
     def keyed(self, schema: Schema | None) -> KeyedOperator:
-        return RunningCount(self.shaped(schema))
+        return RunningCount(self.shaped(schema), self.leaving(schema))
 
     def results(self, schema: Schema | None) -> Pairs:
         return self.result(schema, "long")

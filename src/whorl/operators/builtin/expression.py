@@ -1,4 +1,4 @@
-"""Operators made of SQL expressions: filter, map, select, cast, flat_map, key_by.
+"""Operators made of SQL expressions: filter, map, select, cast, key_by.
 
 What leaves (`output`) never raises: a column whose expression is wrong has no type there, and `check` reports the expression.
 """
@@ -16,10 +16,10 @@ from pydantic import AfterValidator, Field, field_validator
 from whorl.formats.conversions import decimal_text, double_text
 from whorl.operators.expressions import ExpressionError, compile_expression, compile_row
 from whorl.operators.expressions.types import is_nested
-from whorl.operators.native import Explode, Native, Rekey, Where
+from whorl.operators.native import Native, Rekey, Where
 from whorl.operators.operator import OperatorType, Options, Shape, Step
 from whorl.operators.record import Row
-from whorl.operators.sqltext import kept, projection, quoted, told_apart
+from whorl.operators.sqltext import kept, projection, quoted
 from whorl.schema import UNKNOWN, Schema, normal_type
 
 Paths = Iterable[tuple[tuple[str | int, ...], str]]
@@ -147,57 +147,6 @@ class Cast(OperatorType):
         return {
             name: f"CAST({quoted(name)} AS {_SQL_NAMES.get(kind, kind)})" for name, kind in self.options.columns.items()
         }
-
-
-class FlatMapOptions(Options):
-    explode: str = Field(description="column or SQL expression that gives an array; each element becomes a row")
-    as_: str = Field(
-        "", alias="as", description="column of the element; default the exploded column's own name, else 'col'"
-    )
-    outer: bool = Field(False, description="an empty or null array gives one row with null, instead of none")
-
-
-class FlatMap(OperatorType):
-    type = "flat_map"
-    summary = "A row for each element of an array; the other columns are repeated."
-    Options = FlatMapOptions
-
-    def step(self, schema: Schema | None) -> Step:
-        compiled = compile_expression(self.options.explode, schema)
-        if compiled.type != UNKNOWN and not compiled.type.startswith("array<"):
-            raise ExpressionError(f"'{self.options.explode}' is a {compiled.type}, not an array", code="type")
-        return Step(Shape.FLAT_MAP, _explode(compiled.function, self._name(), self.options.outer))
-
-    def native(self, schema: Schema | None) -> Native | None:
-        if schema is None or not told_apart({*schema.names, self._name()}):
-            return None
-        return Explode(self.options.explode, self._name(), self.options.outer)
-
-    def output(self, schema: Schema | None) -> Schema | None:
-        if schema is None:
-            return None
-        kind = expression_type(self.options.explode, schema)
-        element = kind[len("array<") : -1] if kind.startswith("array<") else UNKNOWN
-        return Schema(tuple((dict(schema.columns) | {self._name(): element}).items()))
-
-    def expressions(self) -> Paths:
-        return [(("explode",), self.options.explode)]
-
-    def _name(self) -> str:
-        source: str = self.options.explode.strip().strip("`")
-        return self.options.as_ or (source if source.isidentifier() else "col")
-
-
-def _explode(array: Callable[[Row], Any], name: str, outer: bool) -> Callable[[Row], list[Row]]:
-    nothing: list[Any] = [None] if outer else []
-
-    def explode(row: Row) -> list[Row]:
-        elements = array(row)
-        if not isinstance(elements, list | tuple | None):
-            raise TypeError(f"'{name}' is made from {elements!r}, which is not an array")
-        return [{**row, name: element} for element in elements or nothing]
-
-    return explode
 
 
 class KeyByOptions(Options):

@@ -111,7 +111,7 @@ class Python(OperatorType):
         target = load(self.path)
         if self.options.class_ is None:
             function = partial(target, **self.options.args) if self.options.args else target
-            return Step(*self._shaped(function, _takes_metadata(target, self.options.args)))
+            return Step(*self._shaped(function, takes_metadata(target, self.options.args)))
         if _keeps(target):
             return Step(Shape.KEYED, target, keyed=lambda id: self._with_state(target, id, schema))
         worker = target(**self.options.args)
@@ -120,7 +120,7 @@ class Python(OperatorType):
             raise PipelineError(
                 f"class '{self.path}' has no method 'process'", code="import", hint="add process(self, row)"
             )
-        shape, call = self._shaped(process, _takes_metadata(process, {}))
+        shape, call = self._shaped(process, takes_metadata(process, {}))
         return Step(shape, call, getattr(worker, "open", None), getattr(worker, "close", None))
 
     def _with_state(self, target: Any, id: str, schema: Schema | None) -> KeyedStep:
@@ -200,7 +200,7 @@ def kind_of(operator: KeyedOperator) -> type[KeyedStep]:
     return BatchStep if isinstance(operator, BatchOperator) else KeyedStep
 
 
-def _takes_metadata(function: Callable[..., Any], given: dict[str, Any]) -> bool:
+def takes_metadata(function: Callable[..., Any], given: dict[str, Any]) -> bool:
     """Whether a second positional argument is wanted: one without a default, or one that is called metadata."""
     try:
         parameters = inspect.signature(function).parameters.values()

@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pydantic import Field
 
-from whorl.operators.builtin.amounts import number_reader, plus, sum_type
-from whorl.operators.builtin.by_key import OfColumn, OfOptions, Pairs, Reading
+from whorl.operators.builtin.amounts import Numbers, plus, sum_type
+from whorl.operators.builtin.by_key import Leaving, OfColumn, OfOptions, Pairs, Reading
 from whorl.operators.fold import Fold
+from whorl.operators.fold_source import Column, Inlined
 from whorl.operators.keyed import KeyedOperator
 from whorl.operators.record import Row
 from whorl.schema import TEXT, Schema
 from whorl.state.states import ValueState
 
 
-class RunningSum(Reading, Fold):
+class Summing(Reading, Fold):
+    def __init__(self, source: Numbers, shaped: Callable[..., Row], leaving: Leaving) -> None:
+        super().__init__(source.read, shaped)
+        self._source, self._leaving = source, leaving
+
+    def _added(self, column: Column) -> tuple[tuple[str, ...], dict[str, Any]]:
+        """Statements that add a record's number to `total`."""
+        lines, scope = self._source.lines(column)
+        both = "total.__class__ is int is number.__class__"
+        return (*lines, f"total = total + number if {both} else plus(total, number)"), {**scope, "plus": plus}
+
+
+class RunningSum(Summing):
     sum: ValueState[Any] = ValueState(object)
     kept = "sum"
+    fresh = True
 
     def fold(self, before: Any, record: Row) -> tuple[Any, Row]:
         total = plus(before, self._read(record))
         return total, self._shaped(record, total)
 
+    def inlined(self, column: Column) -> Inlined:
+        lines, scope = self._added(column)
+        kept = "GONE if total is None else total"
+        return Inlined(("total = held", *lines), kept, self._leaving(column, "total"), scope)
 
-class RunningSumAndCount(Reading, Fold):
+
+class RunningSumAndCount(Summing):
     sum_and_count = ValueState(list)
     kept = "sum_and_count"
     fresh = True
@@ -33,6 +53,12 @@ class RunningSumAndCount(Reading, Fold):
         total, count = before or (None, 0)
         total, count = plus(total, self._read(record)), count + 1
         return [total, count], self._shaped(record, total, count)
+
+    def inlined(self, column: Column) -> Inlined:
+        lines, scope = self._added(column)
+        begin = "total, count = held or (None, 0)"
+        columns = self._leaving(column, "total", "count")
+        return Inlined((begin, *lines, "count += 1"), "[total, count]", columns, scope)
 
 
 class SumOptions(OfOptions):
@@ -49,7 +75,7 @@ class Sum(OfColumn):
 
     def keyed(self, schema: Schema | None) -> KeyedOperator:
         kind = RunningSumAndCount if self.options.count else RunningSum
-        return kind(number_reader(self.of, schema == TEXT), self.shaped(schema))
+        return kind(Numbers(self.of, schema == TEXT), self.shaped(schema), self.leaving(schema))
 
     def results(self, schema: Schema | None) -> Pairs:
         total = self.result(schema, sum_type(self.kind(schema)))

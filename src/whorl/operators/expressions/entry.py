@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from sqlglot import exp
@@ -30,6 +30,7 @@ class CompiledRow:
     types: Mapping[str, str]
 
 
+@lru_cache(1024)
 def compile_expression(sql: str, schema: Schema | None) -> Compiled:
     """Raises ExpressionError. `schema` None: the columns are not known, so any name is one."""
     program, (value,), function = _compile([sql], schema, "".join)
