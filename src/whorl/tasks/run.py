@@ -43,8 +43,12 @@ _FEW = 100
 """Records of one poll, below which the loop is not busy reading."""
 _FULL = 0.5
 """The share of a bulk from which on a task is behind: there is more where that came from."""
-_WORK_PER_COMMIT, _LONGEST = 4.0, 10.0
-"""While behind, a task works so many times as long as its last commit took before the next one, and at most so many seconds."""
+_COMMITS_APART, _LONGEST = 5.0, 10.0
+"""While behind, commits begin so many times as long apart as the last one took, so that they take a fifth of the time; and at most so many
+seconds."""
+_REST = 0.002
+"""From one commit to the next at the least: the coordinator still ends the last transaction, and has the client wait ten times as long for
+the next one if it comes too early."""
 _TOPIC_GONE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
 _OFFSET_GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
 _GAP = -1
@@ -89,7 +93,8 @@ class Run:
         self._positions = positions
         self._moved = set(positions)  # all: offsets of the group that expired are mirrored again
         self._held: dict[Place, Held] = {}
-        self._committed_at, self._lag_at = -_NEVER, 0.0
+        self._last_commit, self._rested_at, self._lag_at = -_NEVER, -_NEVER, 0.0
+        """When the last commit began, and from when on there may be another."""
         self._commit_at = self._break_at = _NEVER
         """When what was read is committed; and when that is done in the midst of a bulk, since the bulk takes too long."""
         self._mirror_at = self._clock() + _MIRROR_EVERY
@@ -435,13 +440,14 @@ class Run:
         if not self._transactions.open:
             self._transactions.begin()
             now, patience = self._clock(), self._patience()
-            self._commit_at, self._break_at = max(now, self._committed_at + patience), now + patience
+            self._commit_at = max(now, self._last_commit + patience, self._rested_at)
+            self._break_at = now + patience
 
     def _patience(self) -> float:
-        """From one commit to the next, so that a record after a silence need not wait. Whoever waits for the end of a backlog is better
-        served by few large ones."""
+        """From the beginning of one commit to that of the next, so that a record after a silence need not wait. Whoever waits for the end
+        of a backlog is better served by few large ones."""
         asked = self._settings.commit_interval
-        return max(asked, min(self._commit_took * _WORK_PER_COMMIT, _LONGEST)) if self._is_behind else asked
+        return max(asked, min(self._commit_took * _COMMITS_APART, _LONGEST)) if self._is_behind else asked
 
     def commit(self) -> None:
         """Outputs, positions, group, all or nothing."""
@@ -489,8 +495,8 @@ class Run:
         figures.written += self._work.taken()
         figures.commits += 1
         self._latency.committed(self._wall() * 1000)
-        self._committed_at = self._clock()
-        self._commit_took = self._committed_at - started
+        ended = self._clock()
+        self._last_commit, self._commit_took, self._rested_at = started, ended - started, ended + _REST
         figures.commit_seconds += self._commit_took
         self._moved.clear()
         self._commit_at = self._break_at = _NEVER
