@@ -43,16 +43,27 @@ def test_submit_takes_what_lies_beside_and_the_settings_in_force(whorl: Whorl, j
     folder.mkdir()
     (folder / "pipeline.yaml").write_text(PIPELINE.format(name="orders"))
     (folder / "steps.py").write_text("x = 1\n")
-    Path("whorl.yaml").write_text("partitions: 7\n")
+    Path("whorl.yaml").write_text("partitions: 7\nprofiles: {night: {tasks: 1}}\n")
     taken = []
     submit = jobs.submit
     jobs.submit = lambda *given: (taken.append(given), submit(*given))[1]  # type: ignore[method-assign,func-returns-value]
-    ran = whorl("submit", folder / "pipeline.yaml", "--name", "mine", "--set", "tasks=2", "--set", "partitions=3")
+    ran = whorl(
+        "submit",
+        folder / "pipeline.yaml",
+        "--name",
+        "mine",
+        "--set",
+        "tasks=2",
+        "--set",
+        "partitions=3",
+        "--profile",
+        "night",
+    )
     assert ran.code == 0, ran.err
     assert "job job0002: 'orders', 3 files, running" in ran.out
-    ((upload, name, settings),) = taken
+    ((upload, name, settings, profile),) = taken
     assert upload.files.keys() == {"pipeline.yaml", "steps.py", "whorl.yaml"}
-    assert (name, settings) == ("mine", ("tasks=2", "partitions=3"))
+    assert (name, settings, profile) == ("mine", ("tasks=2", "partitions=3"), "night")
 
 
 def test_submit_of_a_wrong_pipeline_reads_as_check_does(whorl: Whorl, url: str) -> None:

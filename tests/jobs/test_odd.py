@@ -56,3 +56,17 @@ def test_odd_records_names_and_a_topic_deleted(
     assert running.wait(60) == 3
     assert f"[topic-gone] topic '{source}' does not exist any more" in running.output
     assert "Traceback" not in running.output
+
+
+def test_python_that_cannot_start_on_executors_is_told(
+    whorl_run: Callable[..., Running], forward: tuple[Path, str, str]
+) -> None:
+    """Spark would try it for ever, and nothing would be heard of it."""
+    file = forward[0]
+    file.write_text(
+        file.read_text().replace("tasks: 2", "tasks: 2, spark: {spark.python.daemon.module: nosuch.daemon}")
+    )
+    running = whorl_run(file)
+    assert running.wait() == 3, running.output
+    assert "[spark] Spark cannot start the tasks of 'copy': " in running.output
+    assert "nosuch" in running.output

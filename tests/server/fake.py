@@ -71,8 +71,14 @@ class FakeServer(JobServer):
         self.takes = 0.0
         """Seconds that an operation takes."""
 
-    def submit(self, upload: Submission, name: str | None = None, settings: tuple[str, ...] = ()) -> Job:
-        loaded, plan = _loaded(upload, settings)
+    def submit(
+        self,
+        upload: Submission,
+        name: str | None = None,
+        settings: tuple[str, ...] = (),
+        profile: str | None = None,
+    ) -> Job:
+        loaded, plan = _loaded(upload, settings, profile)
         pipeline = loaded.spec.name
         if any(job.pipeline == pipeline and job.status is JobStatus.RUNNING for job in self.kept.values()):
             raise WorldError(f"pipeline '{pipeline}' runs already", hint="stop it first", code="already-running")
@@ -126,9 +132,9 @@ class FakeServer(JobServer):
         self.lines[id] = [LogLine(number=1, at=time.time(), level="info", message=message, component=components[0].id)]
         return Job.model_validate(job.model_dump(include=set(Job.model_fields)))
 
-    def check(self, upload: Submission) -> list[FindingSaid]:
+    def check(self, upload: Submission, profile: str | None = None) -> list[FindingSaid]:
         try:
-            _loaded(upload, ())
+            _loaded(upload, (), profile)
         except CheckFailed as error:
             return said(error.findings)
         return []
@@ -298,12 +304,12 @@ def _saved(name: str | None) -> dict[str, Any]:
     return {"name": name, "folder": folder, "components": 1, "entries": 10, "records": 0, "bytes": 2048, "seconds": 0.5}
 
 
-def _loaded(upload: Submission, settings: tuple[str, ...]) -> tuple[Any, dict[str, Any]]:
+def _loaded(upload: Submission, settings: tuple[str, ...], profile: str | None) -> tuple[Any, dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         for path, data in upload.files.items():
             (Path(folder) / path).parent.mkdir(parents=True, exist_ok=True)
             (Path(folder) / path).write_bytes(data)
-        loaded = load(Path(folder) / upload.file, overrides=settings)
+        loaded = load(Path(folder) / upload.file, profile=profile, overrides=settings)
         if findings := examine(loaded)[1]:
             raise CheckFailed(replace(each, at=_relative(each.at, folder)) for each in findings)
         return loaded, json.loads(as_json(make_plan(checked(loaded), loaded.settings)))

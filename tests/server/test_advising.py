@@ -24,9 +24,9 @@ class Asked:
     def __init__(self, answer: dict[str, Any]) -> None:
         self.answer, self.times, self.now = answer, list[tuple[str, list[str]]](), 0.0
 
-    def __call__(self, upload: Submission, name: str, settings: list[str]) -> dict[str, Any]:
+    def __call__(self, upload: Submission, job: JobRecord) -> dict[str, Any]:
         assert upload == UPLOAD
-        self.times.append((name, settings))
+        self.times.append((job.name, job.settings))
         return self.answer
 
 
@@ -68,7 +68,7 @@ def test_what_is_wrong_is_told_by_a_process_of_its_own(tmp_path: Path, monkeypat
     (tmp_path / "pipeline.yaml").write_text(PIPELINE)
     here = found(tmp_path, "pipeline.yaml", "a", ())
     assert here["error"]["code"] == "no-broker"
-    assert asked(UPLOAD, "a", []) == here
+    assert asked(UPLOAD, record().changed(name="a", settings=[])) == here
 
 
 def test_over_rest(client: TestClient) -> None:

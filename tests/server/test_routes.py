@@ -48,6 +48,16 @@ def test_a_job_is_submitted_as_a_form(client: TestClient) -> None:
     assert detail.file == "orders.yaml"
 
 
+def test_a_job_is_submitted_with_a_profile_of_its_settings(client: TestClient) -> None:
+    files = {"pipeline.yaml": YAML, "steps.py": STEPS, "whorl.yaml": "profiles: {night: {tasks: 1}}\n"}
+    form = [("file", (path, text)) for path, text in files.items()]
+    refused = client.post("/jobs?profile=day", json={"files": files})
+    assert (refused.status_code, refused.json()["findings"][0]["code"]) == (422, "profile")
+    assert client.post("/check", json={"files": files, "profile": "day"}).json()[0]["code"] == "profile"
+    assert client.post("/jobs", files=form, data={"profile": "day"}).status_code == 422
+    assert client.post("/jobs", json={"files": files, "profile": "night"}).status_code == 201
+
+
 def test_a_job_is_submitted_as_a_pipeline_alone(client: TestClient) -> None:
     answer = client.post("/jobs", content=YAML, headers={"content-type": "application/yaml"})
     assert answer.status_code == 201

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from whorl.cli.options import PipelineFile, Sets
+from whorl.cli.options import PipelineFile, Profile, Sets
 from whorl.cli.remote import ServerOption, TokenOption, server_of
 from whorl.cli.table import count
-from whorl.config.layers import CONFIG, find_config
+from whorl.config.layers import CONFIG, PROFILE_VARIABLE, find_config
 from whorl.errors import UsageError
 from whorl.server.bundles import Submission
 from whorl.server.schemas import Job
@@ -23,6 +24,7 @@ app = typer.Typer(add_completion=False)
 def submit(
     file: PipelineFile,
     name: Annotated[str | None, typer.Option(help="Of the job; else the pipeline's.", show_default=False)] = None,
+    profile: Profile = None,
     set_: Sets = None,
     server: ServerOption = None,
     token: TokenOption = None,
@@ -31,7 +33,8 @@ def submit(
     if not file.is_file():
         raise UsageError(f"there is no file '{file}'", hint="name a pipeline file")
     bundle = bundled(file)
-    query = {"file": bundle.file, **({"name": name} if name else {}), **({"set": set_} if set_ else {})}
+    given = {"name": name, "profile": profile or os.environ.get(PROFILE_VARIABLE), "set": set_}
+    query = {"file": bundle.file, **{key: value for key, value in given.items() if value}}
     remote = server_of(server, token)
     job = Job.model_validate(remote.upload("/jobs", bundle.pack(), **query))
     typer.echo(f"job {job.id}: '{job.pipeline}', {count(len(bundle.files), 'file')}, {job.status.lower()}")

@@ -19,7 +19,7 @@ from pyspark import SparkContext
 from whorl.errors import Superseded, Unavailable, WhorlError, WorldError
 from whorl.jobs.ground import Ground, not_to_be_spread
 from whorl.jobs.growth import Growth
-from whorl.jobs.members import Hosted, Members, spark_error
+from whorl.jobs.members import Hosted, Members, not_started, spark_error
 from whorl.jobs.outage import Outages
 from whorl.jobs.queries import Queries
 from whorl.jobs.runaways import Runaways
@@ -37,6 +37,7 @@ from whorl.tasks.watch import Watch
 
 _SURVEY_EVERY = 10.0
 _TRIM_EVERY = 60.0
+_STARTS_EVERY = 2.0
 
 
 class State(Enum):
@@ -92,7 +93,7 @@ class Job:
         self._news = self._opened.enter_context(closing(news))
         self._showing = Showing(self.plan.settings, clients, self.notices.append)
         self._opened.callback(lambda: self._showing.end(self.plan, self._driver.registration, self.queries))
-        self._stop_by = 0.0
+        self._stop_by, self._starts_at = 0.0, 0.0
         self._survey_at, self._trim_at = time.monotonic() + _SURVEY_EVERY, time.monotonic() + _TRIM_EVERY
         adopted = [component for component in self.plan.on(Host.TASKS) if component.id in self._members.adopted]
         self._lay_out([component.id for component in self.plan.on(Host.TASKS) if component not in adopted])
@@ -139,6 +140,7 @@ class Job:
             self._fail(
                 WorldError(f"component '{id}' failed again and again: {view.last_error}", hint=hint, code="gave-up")
             )
+        self._look_at_starts()
         self._follow_members()
         self._replace_hung()
         self.queries.look()
@@ -152,6 +154,16 @@ class Job:
         if self.watch.failure():
             self.stop()  # the error itself comes with the end of the Spark job
         self._take_ends()
+
+    def _look_at_starts(self) -> None:
+        """A Python worker that cannot start says nothing, and Spark tries it for ever."""
+        if self.state is not State.RUNNING or time.monotonic() < self._starts_at:
+            return
+        self._starts_at = time.monotonic() + _STARTS_EVERY
+        for id, view in self.watch.components.items():
+            if view.is_silent and (reason := self.jobs[id].why_not_started()):
+                self._fail(not_started(id, reason))
+                self.jobs[id].cancel()  # nobody is there who could stop
 
     def _replace_hung(self) -> None:
         if self.state is not State.RUNNING:

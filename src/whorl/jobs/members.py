@@ -7,6 +7,7 @@ starts it anew there, under a layout of its own. So a member that was given up c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Protocol
 
@@ -41,6 +42,9 @@ class Hosted(Protocol):
     def description(self) -> str: ...
     def start(self) -> None: ...
     def cancel(self) -> None: ...
+    def why_not_started(self) -> str:
+        """Why Spark cannot start its tasks, though it tries again and again; empty: nothing is known against it."""
+
     def wait(self, timeout: float | None = None) -> bool:
         """Whether it has ended."""
 
@@ -49,6 +53,14 @@ def spark_error(job: Hosted) -> WorldError:
     """Why its Spark job has ended, though nobody wanted it."""
     lines = str(job.error).strip().splitlines() or [type(job.error).__name__]
     return WorldError(f"the Spark job of '{job.description}' ended: {lines[0][:300]}", code="spark")
+
+
+def not_started(component: str, reason: str) -> WorldError:
+    """The last line of what Spark says is the error itself, or the last before the Java part begins."""
+    said = [line.strip() for line in reason.splitlines() if line.strip() and not line.strip().startswith("at ")]
+    raised = next((line for line in said if re.match(r"[A-Za-z_.]*(Error|Exception): ", line)), said[0] if said else "")
+    hint = "look at 'py_files', 'archives' and at Python on the executors; --verbose shows more"
+    return WorldError(f"Spark cannot start the tasks of '{component}': {raised[:300]}", hint=hint, code="spark")
 
 
 class RemoteJob:
@@ -81,6 +93,10 @@ class RemoteJob:
         self._over = True
         if self.seat:
             send_order(self._clients, self._address, Drop(self._order.component, self.assignment.layout.number))
+
+    def why_not_started(self) -> str:
+        """Nothing of that is heard from elsewhere."""
+        return ""
 
     def hear(self, at_work: Collection[str], ended: Mapping[str, list[dict[str, Any]]]) -> None:
         """What its member says of all that it has, as `component/layout`."""

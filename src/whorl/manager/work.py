@@ -44,7 +44,7 @@ def perform(order: Run, folder: Path, agent: Agent) -> Ended:
     """Until it is stopped or fails; says how it ended."""
     holder = Holder.this(order.job, order.attempt)
     try:
-        loaded = load(folder / order.file, overrides=order.settings, name=order.pipeline)
+        loaded = load(folder / order.file, profile=order.profile, overrides=order.settings, name=order.pipeline)
         if order.seat:
             lend(loaded, order.seat, agent.slots, lambda: agent.wants_to_leave, _Lending(agent))
             return Ended(how="left")

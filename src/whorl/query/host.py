@@ -38,7 +38,6 @@ from whorl.query.checkpoint import (
 )
 from whorl.query.compile import Compiled, compile_component
 from whorl.query.errors import Places, as_whorl_error
-from whorl.query.failures import failed_again_and_again
 from whorl.query.gaps import past_gaps
 from whorl.query.ledger import Ledger
 from whorl.query.pace import pace_of
@@ -46,6 +45,7 @@ from whorl.query.progress import QueryFigures, figures_after, load_of, reports_a
 from whorl.query.refresh import Refresh
 from whorl.query.start import trigger_of, writer_of
 from whorl.schema import Schema
+from whorl.spark.failures import failed_again_and_again
 from whorl.tasks.host import delay
 
 _LOOK_EVERY = 0.25

@@ -1,6 +1,6 @@
 """What could be better in how a job runs, found out in a process of its own, since a plan takes the pipeline's code.
 
-python -m whorl.server.advising FOLDER FILE < {"name": …, "settings": […]}      prints a list of `AdviceSaid`, or a problem, as JSON
+python -m whorl.server.advising FOLDER FILE < {"name": …, "settings": […], "profile": …}      prints a list of `AdviceSaid`, or a problem, as JSON
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ from whorl.server.uploads import unpacked
 
 _FRESH = 30.0
 """Seconds for which an answer holds: what it is drawn from is an hour of figures."""
-Ask = Callable[[Submission, str, list[str]], dict[str, Any]]
+Ask = Callable[[Submission, JobRecord], dict[str, Any]]
 
 
-def asked(upload: Submission, name: str, settings: list[str]) -> dict[str, Any]:
-    answer: dict[str, Any] = json.loads(in_process(__name__, upload, {"name": name, "settings": settings}))
+def asked(upload: Submission, job: JobRecord) -> dict[str, Any]:
+    given = {"name": job.name, "settings": job.settings, "profile": job.profile}
+    answer: dict[str, Any] = json.loads(in_process(__name__, upload, given))
     return answer
 
 
@@ -52,7 +53,7 @@ class Adviser:
         with self._lock:
             at, answer = self._told.get(job.id, (float("-inf"), {}))
             if self._clock() - at > _FRESH:
-                answer = self._ask(Submission(job.file, unpacked(bundle())), job.name, job.settings)
+                answer = self._ask(Submission(job.file, unpacked(bundle())), job)
                 self._told[job.id] = self._clock(), answer
         if error := answer.get("error"):
             raise WorldError(error["message"], hint=error["hint"], code=error["code"])
@@ -63,10 +64,10 @@ class Adviser:
             self._told.pop(job, None)
 
 
-def found(folder: Path, file: str, name: str, settings: tuple[str, ...]) -> dict[str, Any]:
+def found(folder: Path, file: str, name: str, settings: tuple[str, ...], profile: str | None = None) -> dict[str, Any]:
     os.chdir(folder)
     try:
-        loaded = load(file, overrides=settings, name=name)
+        loaded = load(file, profile=profile, overrides=settings, name=name)
         cluster = Cluster(clients_of(loaded.settings))
         plan = make_plan(checked(settle(loaded, cluster)[0]), loaded.settings)
         return {"advice": [asdict(each) for each in advice(gathered(cluster, plan))]}
@@ -77,7 +78,8 @@ def found(folder: Path, file: str, name: str, settings: tuple[str, ...]) -> dict
 def main() -> None:
     folder, file = sys.argv[1:]
     given = json.load(sys.stdin)
-    print("\n\n" + json.dumps(found(Path(folder), file, given["name"], tuple(given["settings"]))))
+    answer = found(Path(folder), file, given["name"], tuple(given["settings"]), given["profile"])
+    print("\n\n" + json.dumps(answer))
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ class SubmitOrder(Order):
     files: dict[str, str] = Field(description="text by relative path: the pipeline, Python modules, whorl.yaml")
     name: str | None = Field(default=None, max_length=200, description="of the job; else the pipeline's")
     settings: list[str] = Field(default_factory=list, max_length=200, description="name=value, as --set takes them")
+    profile: str | None = Field(default=None, max_length=200, description="of the whorl.yaml among the files")
 
 
 class Login(Order):

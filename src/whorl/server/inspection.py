@@ -1,6 +1,6 @@
 """What a submitted pipeline is, found out in a process of its own: its code is imported there, never in the server.
 
-python -m whorl.server.inspection FOLDER FILE < {"name": …, "settings": […]}      prints `Inspected` as JSON
+python -m whorl.server.inspection FOLDER FILE < {"name": …, "settings": […], "profile": …}      prints `Inspected` as JSON
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ _WITHIN = 120.0
 _turns = threading.BoundedSemaphore(max(2, os.cpu_count() or 1))
 
 
-def inspect(upload: Submission, name: str | None, settings: tuple[str, ...]) -> Inspected:
-    return Inspected.model_validate_json(in_process(__name__, upload, {"name": name, "settings": settings}))
+def inspect(upload: Submission, name: str | None, settings: tuple[str, ...], profile: str | None = None) -> Inspected:
+    asked = {"name": name, "settings": settings, "profile": profile}
+    return Inspected.model_validate_json(in_process(__name__, upload, asked))
 
 
 def in_process(module: str, upload: Submission, asked: dict[str, Any]) -> str:
@@ -53,9 +54,9 @@ def in_process(module: str, upload: Submission, asked: dict[str, Any]) -> str:
     return done.stdout.rpartition("\n\n")[2]
 
 
-def look(folder: Path, file: str, name: str | None, settings: tuple[str, ...]) -> Inspected:
+def look(folder: Path, file: str, name: str | None, settings: tuple[str, ...], profile: str | None) -> Inspected:
     os.chdir(folder)
-    loaded = load(file, overrides=settings, name=name)
+    loaded = load(file, profile=profile, overrides=settings, name=name)
     graph, findings = examine(loaded)
     text = (folder / file).read_text("utf-8", "replace")
     if findings:
@@ -97,7 +98,7 @@ def _said(finding: Finding) -> FindingSaid:
 def main() -> None:
     folder, file = sys.argv[1:]
     asked = json.load(sys.stdin)
-    found = look(Path(folder), file, asked["name"], tuple(asked["settings"]))
+    found = look(Path(folder), file, asked["name"], tuple(asked["settings"]), asked["profile"])
     print("\n\n" + found.model_dump_json())
 
 

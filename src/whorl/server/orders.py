@@ -27,6 +27,7 @@ class Run(Said):
     file: str = ""
     bundle: str = ""
     settings: list[str] = Field(default_factory=list, description="name=value")
+    profile: str | None = Field(default=None, description="of whorl.yaml")
     savepoint: str = Field(default="", description="that it is to go on from")
     seat: str = Field(
         default="", description="of a member, which takes what the job's driver gives it; none: it is the driver"

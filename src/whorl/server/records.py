@@ -71,6 +71,7 @@ class JobRecord(Said):
     file: str
     bundle: str
     settings: list[str] = Field(default_factory=list, description="assignments that were submitted with it")
+    profile: str | None = Field(default=None, description="of whorl.yaml, that was submitted with it")
     known: Inspected = Field(default_factory=Inspected)
     created: float
     started: float | None = None

@@ -28,6 +28,7 @@ def run_of(record: JobRecord, manager: str) -> Run:
         file=record.file,
         bundle=record.bundle,
         settings=record.settings,
+        profile=record.profile,
         savepoint=record.resume_from if leads else "",
         seat="" if leads else seat(record, manager),
         elsewhere=elsewhere(record) if leads else {},

@@ -171,10 +171,16 @@ class JobServer:
 
     # -- jobs -------------------------------------------------------------------------------------------------------------------------
 
-    def submit(self, upload: Submission, name: str | None = None, settings: tuple[str, ...] = ()) -> Job:
+    def submit(
+        self,
+        upload: Submission,
+        name: str | None = None,
+        settings: tuple[str, ...] = (),
+        profile: str | None = None,
+    ) -> Job:
         """Its id is known at once and kept for ever. `settings`: assignments such as `tasks=3`."""
         self._lead_or_refuse()
-        known, given = self._placed(inspect(upload, name, settings), settings)
+        known, given = self._placed(inspect(upload, name, settings, profile), settings)
         if known.findings:
             raise CheckFailed(_finding(each) for each in known.findings)
         self._refuse_second(known.pipeline)
@@ -186,6 +192,7 @@ class JobServer:
             file=upload.file,
             bundle=self._bundles.keep(upload),
             settings=given,
+            profile=profile,
             known=known,
             created=time.time(),
             reason="waits for its turn",
@@ -217,8 +224,8 @@ class JobServer:
                 hint = "stop that one first, or submit this one under another name"
                 raise Superseded(what, hint=hint, code="already-running")
 
-    def check(self, upload: Submission) -> list[FindingSaid]:
-        return inspect(upload, None, ()).findings
+    def check(self, upload: Submission, profile: str | None = None) -> list[FindingSaid]:
+        return inspect(upload, None, (), profile).findings
 
     def jobs(self) -> list[Job]:
         """Newest first."""

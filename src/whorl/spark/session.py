@@ -141,7 +141,8 @@ def _defaults(options: SessionOptions) -> dict[str, str]:
         "spark.dynamicAllocation.enabled": "false",
         "spark.locality.wait": "0",
         "spark.python.worker.idleTimeoutSeconds": "0",
-        "spark.python.unix.domain.socket.enabled": "true",  # TCP's delayed acknowledgement costs a small task 40 ms
+        # TCP's delayed acknowledgement costs a small task 40 ms; but the folders of YARN's containers are too long for a socket's name.
+        "spark.python.unix.domain.socket.enabled": str(not options.master.startswith("yarn")).lower(),
         "spark.sql.session.timeZone": "UTC",
         **({"spark.archives": ",".join(options.archives)} if options.archives else {}),
         **(

@@ -19,6 +19,7 @@ from pyspark import Broadcast, InheritableThread, SparkContext, TaskContext
 from whorl.config.settings import Restart
 from whorl.errors import WhorlError
 from whorl.kafka.clients import KafkaClients
+from whorl.spark.failures import ENOUGH, failed_again_and_again
 from whorl.tasks.assignment import Assignment
 from whorl.tasks.clients import TaskClients
 from whorl.tasks.reporter import Reporter
@@ -64,6 +65,12 @@ class ComponentJob:
 
     def cancel(self) -> None:
         self._context.cancelJobGroup(self._group)
+
+    def why_not_started(self) -> str:
+        """Why Spark cannot start its tasks, though it tries again and again; asked while none of them has said anything."""
+        with suppress(Exception):  # the session may be gone
+            return failed_again_and_again(self._context, self._group, ENOUGH * self.assignment.layout.tasks)
+        return ""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Whether the job has ended."""

@@ -92,6 +92,11 @@ class ComponentView:
         return bool(hung)
 
     @property
+    def is_silent(self) -> bool:
+        """Whether none of its tasks has said anything yet."""
+        return not any(task.status for task in self.tasks)
+
+    @property
     def steps(self) -> set[str]:
         return {task.status.figures["step"] if task.status else "starting" for task in self.tasks}
 

@@ -16,24 +16,32 @@ router = APIRouter(tags=["jobs"], responses=PROBLEMS)
 _UPLOAD: dict[str, Any] = {"requestBody": BODY}
 Name = Annotated[str | None, Query(min_length=1, max_length=200, description="of the job; else the pipeline's")]
 File = Annotated[str | None, Query(min_length=1, max_length=300, description="which of the files is the pipeline")]
+Profile = Annotated[str | None, Query(min_length=1, max_length=200, description="of the whorl.yaml among the files")]
 Sets = Annotated[list[str], Query(alias="set", max_length=200, description="a setting: name=value")]
 
 
 @router.post("/jobs", status_code=201, dependencies=OPERATOR, openapi_extra=_UPLOAD, response_model=Job)
-async def submit(request: Request, service: Service, name: Name = None, file: File = None, sets: Sets = []) -> Response:  # noqa: B006
+async def submit(
+    request: Request,
+    service: Service,
+    name: Name = None,
+    file: File = None,
+    profile: Profile = None,
+    sets: Sets = [],  # noqa: B006
+) -> Response:
     """Submit a pipeline: its file and the modules beside it. It starts as soon as there are slots."""
     upload = await read(request, file)
-    settings = (*upload.settings, *sets)
-    job = await run_in_threadpool(service.submit, upload.submission, name or upload.name, settings)
+    given = (name or upload.name, (*upload.settings, *sets), profile or upload.profile)
+    job = await run_in_threadpool(service.submit, upload.submission, *given)
     request.app.state.listing.forget()
     return Response(job.model_dump_json(), 201, {"Location": f"/jobs/{job.id}"}, "application/json")
 
 
 @router.post("/check", dependencies=OPERATOR, openapi_extra=_UPLOAD)
-async def check(request: Request, service: Service, file: File = None) -> list[FindingSaid]:
+async def check(request: Request, service: Service, file: File = None, profile: Profile = None) -> list[FindingSaid]:
     """All that is wrong with a pipeline, by line. Nothing is kept or started."""
     upload = await read(request, file)
-    return await run_in_threadpool(service.check, upload.submission)
+    return await run_in_threadpool(service.check, upload.submission, profile or upload.profile)
 
 
 @router.get("/jobs", dependencies=VIEWER, response_model=JobList)

@@ -27,6 +27,7 @@ BODY: dict[str, Any] = {
                 "properties": {
                     "file": {"type": "array", "items": {"type": "string", "format": "binary"}},
                     "name": _TEXT,
+                    "profile": _TEXT,
                 },
                 "required": ["file"],
             }
@@ -40,6 +41,7 @@ class Upload:
     submission: Submission
     name: str | None = None
     settings: tuple[str, ...] = ()
+    profile: str | None = None
 
 
 async def read(request: Request, file: str | None) -> Upload:
@@ -65,16 +67,20 @@ def _json(body: bytes, file: str | None) -> Upload:
         hint = 'write {"file": "pipeline.yaml", "files": {"pipeline.yaml": "..."}}'
         raise UsageError("; ".join(wrong), hint=hint, code="request") from None
     files = {path: text.encode(errors="surrogatepass") for path, text in order.files.items()}
-    return Upload(submission(files, file or order.file), order.name, tuple(order.settings))
+    return Upload(submission(files, file or order.file), order.name, tuple(order.settings), order.profile)
 
 
 async def _form(request: Request, file: str | None) -> Upload:
-    """Parts with a file name are files, zips among them are unpacked; `name` and `set` are as in the query."""
+    """Parts with a file name are files, zips among them are unpacked; `name`, `set` and `profile` are as in the query."""
     async with request.form(max_files=MOST_FILES, max_fields=200, max_part_size=1 << 20) as form:
         files = await _files(form)
-        names = [value for value in form.getlist("name") if isinstance(value, str)]
+        name, profile = _text(form, "name"), _text(form, "profile")
         sets = tuple(value for value in form.getlist("set") if isinstance(value, str))
-    return Upload(submission(files, file), names[0] if names else None, sets)
+    return Upload(submission(files, file), name, sets, profile)
+
+
+def _text(form: FormData, field: str) -> str | None:
+    return next((value for value in form.getlist(field) if isinstance(value, str)), None)
 
 
 async def _files(form: FormData) -> dict[str, bytes]:

@@ -11,7 +11,7 @@ import { go } from "../router.js";
 import { start } from "../starting.js";
 
 const MOST_BYTES = 5_000_000;
-const draft = { files: new Map([["pipeline.yaml", ""]]), open: "pipeline.yaml", main: "pipeline.yaml", findings: null, error: null, busy: "", name: "" };
+const draft = { files: new Map([["pipeline.yaml", ""]]), open: "pipeline.yaml", main: "pipeline.yaml", findings: null, error: null, busy: "", name: "", profile: "" };
 
 export const submit = {
   every: 3600,
@@ -83,13 +83,14 @@ function controls(context) {
   return h("div", { class: "panel controls" },
     names.length > 1 && h("label", { class: "field" }, "Pipeline file", h("select", { id: "main-file", onchange: change }, names.map((name) => h("option", { key: name, value: name, selected: name === draft.main }, name)))),
     h("label", { class: "field" }, "Name of the job", h("input", { id: "job-name", value: draft.name, placeholder: "that of the pipeline", oninput: (event) => (draft.name = event.target.value), autocomplete: "off" })),
+    draft.files.has("whorl.yaml") && h("label", { class: "field" }, "Profile of whorl.yaml", h("input", { id: "job-profile", value: draft.profile, placeholder: "none", oninput: (event) => (draft.profile = event.target.value), autocomplete: "off" })),
     h("div", { class: "acts" },
       button("Check", () => check(context), { sign: "search", disabled: empty || Boolean(draft.busy) }),
       button("Submit", () => send(context), { kind: "primary", sign: "bolt", disabled: empty || Boolean(draft.busy) })),
     draft.busy && h("p", { class: "foot", role: "status" }, h("span", { class: "spinner" }), draft.busy));
 }
 
-const body = () => ({ file: draft.main, files: Object.fromEntries(draft.files) });
+const body = () => ({ file: draft.main, files: Object.fromEntries(draft.files), ...(draft.profile && draft.files.has("whorl.yaml") ? { profile: draft.profile } : {}) });
 
 /** Says whether nothing is wrong. */
 async function check(context) {
@@ -113,7 +114,7 @@ async function send(context) {
   try {
     const job = await post("jobs", { ...body(), ...(draft.name ? { name: draft.name } : {}) });
     toast("good", `${job.name} is submitted`, `Its id is ${job.id}.`);
-    Object.assign(draft, { files: new Map([["pipeline.yaml", ""]]), open: "pipeline.yaml", main: "pipeline.yaml", findings: null, name: "" });
+    Object.assign(draft, { files: new Map([["pipeline.yaml", ""]]), open: "pipeline.yaml", main: "pipeline.yaml", findings: null, name: "", profile: "" });
     go("jobs", job.id);
   } catch (error) {
     fail(error);

@@ -1,7 +1,7 @@
-"""Tasks of a query that fail again and again.
+"""Tasks that fail again and again.
 
-Spark itself never gives up on a task here, since the long-running tasks of the other host need it so. A row on which an expression fails
-would fail for ever; after some failures in one stage the query is ended, and this says what the tasks died of.
+Spark itself never gives up on a task here, since long-running tasks need it so. A row of a query on which an expression fails would fail for
+ever, and so would a task whose Python worker cannot start. After some failures in one stage this says what the tasks died of.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from pyspark import SparkContext
 ENOUGH = 4
 
 
-def failed_again_and_again(context: SparkContext, group: str) -> str:
-    """Why tasks of this query's jobs fail; empty where they do not."""
+def failed_again_and_again(context: SparkContext, group: str, enough: int = ENOUGH) -> str:
+    """Why tasks of this group's jobs fail; empty where they do not."""
     tracker, store = context.statusTracker(), context._jsc.sc().statusStore()
     for job in tracker.getActiveJobsIds():
         owner = store.job(job).jobGroup()
         info = tracker.getJobInfo(job) if owner.isDefined() and owner.get() == group else None
         for id in info.stageIds if info else ():
             stage = tracker.getStageInfo(id)
-            if stage is not None and stage.numFailedTasks >= ENOUGH:
+            if stage is not None and stage.numFailedTasks >= enough:
                 return _reason(context, id, stage.currentAttemptId)
     return ""
 
