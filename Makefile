@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# For Spark's JVMs in tests, which live for seconds: compiling for years of work would take a third of their time.
+SHORT_LIVED := -XX:TieredStopAtLevel=1
 
 .PHONY: install demo serve test test-real test-memory long tools lint clean
 
@@ -26,6 +28,7 @@ test: install lint tools
 	$(MAKE) --no-print-directory -j2 --output-sync=target test-real test-memory
 
 # What needs a broker or Spark, one after the other, since they share one of each; it waits more than it computes.
+test-real: export SPARK_SUBMIT_OPTS := $(SHORT_LIVED)
 test-real:
 	$(BIN)/python -m pytest -m "real and not long"
 
@@ -33,6 +36,7 @@ test-memory:
 	nice $(BIN)/python -m pytest -m "not real"
 
 # Minutes of real runs: what `make test` proves in memory or in a shorter run, once more at full length.
+long: export SPARK_SUBMIT_OPTS := $(SHORT_LIVED)
 long: install tools
 	$(BIN)/python -m pytest -m long
 

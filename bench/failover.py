@@ -108,7 +108,9 @@ class _Server:
 
     def kill_and_recover(self, number: int) -> float:
         self._await(lambda: self._job_now()["status"] == "RUNNING", "the job runs")
-        [victim] = [each for each in self._ask("GET", "/taskmanagers") if each["job"] == self._job]
+        [victim] = [
+            each for each in self._ask("GET", "/taskmanagers") if each["job"] == self._job and each["status"] == "busy"
+        ]
         killed = time.monotonic()
         send(victim["pid"], signal.SIGKILL)
         self._await(lambda: self._job_now()["status"] == "RESTARTING", "the death is noticed")
