@@ -55,3 +55,28 @@ def query(tmp_path: Path, topic: Callable[..., str]) -> tuple[Path, str, str]:
         f"sinks: {{out: {{type: kafka, topic: {sink}, from: copy}}}}\n"
     )
     return file, source, sink
+
+
+@pytest.fixture
+def shipped(tmp_path: Path, topic: Callable[..., str]) -> Callable[[str], tuple[Path, str, str]]:
+    """`shipped(settings)`: Python in a module beside it, then SQL, for executors that have neither; its source and its sink topic."""
+
+    def make(settings: str) -> tuple[Path, str, str]:
+        source, sink = topic(4), topic(4)
+        folder = tmp_path / "shipped"
+        folder.mkdir()
+        (folder / "shipped.py").write_text("def mark(row):\n    return {**row, 'marked': True}\n")
+        returns = "{key: string, n: long, marked: boolean}"
+        file = folder / "shipped.yaml"
+        file.write_text(
+            f"name: {source}\n"
+            f"sources: {{in: {{type: kafka, topic: {source}}}}}\n"
+            "operators:\n"
+            f"  - {{id: mark, type: python, from: in, function: shipped.mark, returns: {returns}}}\n"
+            "  - {id: copy, type: sql, query: SELECT * FROM mark WHERE marked}\n"
+            f"sinks: {{out: {{type: kafka, topic: {sink}, from: copy}}}}\n"
+            f"settings: {{tasks: 2, partitions: 2, {settings}}}\n"
+        )
+        return file, source, sink
+
+    return make

@@ -23,21 +23,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneClus
 
 
 def test_tasks_and_a_query_run_on_executors_and_survive_one_and_a_worker(
-    broker: Broker, cluster: StandaloneCluster, topic: Callable[..., str], tmp_path: Path
+    broker: Broker,
+    cluster: StandaloneCluster,
+    shipped: Callable[[str], tuple[Path, str, str]],
+    tmp_path: Path,
 ) -> None:
-    source, sink = topic(4), topic(4)
-    (tmp_path / "shipped").mkdir()
-    (tmp_path / "shipped" / "shipped.py").write_text("def mark(row):\n    return {**row, 'marked': True}\n")
-    file = tmp_path / "shipped" / "shipped.yaml"
-    file.write_text(
-        f"name: {source}\n"
-        f"sources: {{in: {{type: kafka, topic: {source}}}}}\n"
-        "operators:\n"
-        "  - {id: mark, type: python, from: in, function: shipped.mark, returns: {key: string, n: long, marked: boolean}}\n"
-        "  - {id: copy, type: sql, query: SELECT * FROM mark WHERE marked}\n"
-        f"sinks: {{out: {{type: kafka, topic: {sink}, from: copy}}}}\n"
-        "settings: {tasks: 2, partitions: 2, spark: {spark.executor.cores: 4, spark.cores.max: 8, spark.executor.memory: 512m}}\n"
-    )
+    file, source, sink = shipped("spark: {spark.executor.cores: 4, spark.cores.max: 8, spark.executor.memory: 512m}")
     feed = Feed(broker.address, source).start()
     server = Serving(tmp_path / "data", broker.address, "--task-managers", "1")
     try:

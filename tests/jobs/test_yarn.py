@@ -26,26 +26,11 @@ def yarn(tmp_path: Path) -> Iterator[Yarn]:
 
 
 def test_tasks_and_a_query_on_yarn(
-    broker: Broker, yarn: Yarn, topic: Callable[..., str], tmp_path: Path, whorl_run: Callable[..., Running]
+    broker: Broker, yarn: Yarn, shipped: Callable[[str], tuple[Path, str, str]], whorl_run: Callable[..., Running]
 ) -> None:
-    source, sink = topic(4), topic(4)
-    (tmp_path / "project").mkdir()
-    (tmp_path / "project" / "shipped.py").write_text("def mark(row):\n    return {**row, 'marked': True}\n")
-    file = tmp_path / "project" / "shipped.yaml"
-    file.write_text(
-        f"name: {source}\n"
-        f"sources: {{in: {{type: kafka, topic: {source}}}}}\n"
-        "operators:\n"
-        "  - {id: mark, type: python, from: in, function: shipped.mark, returns: {key: string, n: long, marked: boolean}}\n"
-        "  - {id: copy, type: sql, query: SELECT * FROM mark WHERE marked}\n"
-        f"sinks: {{out: {{type: kafka, topic: {sink}, from: copy}}}}\n"
-        "settings:\n"
-        "  tasks: 2\n"
-        "  partitions: 2\n"
-        "  master: yarn\n"
-        "  deploy: {queue: night}\n"
-        "  resources: {executors: 2, cores: 4, memory: 512MB}\n"
-        f"  spark: {{spark.yarn.jars: 'local:{_jars()}/*', spark.yarn.am.memory: 256m}}\n"
+    file, source, sink = shipped(
+        "master: yarn, deploy: {queue: night}, resources: {executors: 2, cores: 4, memory: 512MB}, "
+        f"spark: {{spark.yarn.jars: 'local:{_jars()}/*', spark.yarn.am.memory: 256m}}"
     )
     feed = Feed(broker.address, source).start()
     running = whorl_run(file, env={"HADOOP_CONF_DIR": str(yarn.conf), "SPARK_LOCAL_IP": "127.0.0.1"})

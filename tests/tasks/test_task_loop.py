@@ -156,6 +156,32 @@ def test_a_task_that_is_behind_does_not_spend_its_time_on_commits(harness_of):
     assert 2 <= figures.commits <= 6
 
 
+@pytest.mark.parametrize(("takes", "apart"), [(0.4, 1.0), (1.5, 1.502)])
+def test_commits_begin_an_interval_apart_however_long_they_take(harness_of, takes, apart):
+    """And where they take longer than that, the coordinator gets a moment in between."""
+    harness = harness_of(COUNTED + "settings: {commit_interval: 1s}", SAME)
+    process, orders, figures, begun = harness.process(), Orders(), Figures(), []
+    process.start()
+
+    class Slow(Faults):
+        def reach(self, point):
+            if point == "producer.commit_transaction":
+                begun.append(harness.clock())
+                harness.clock.wait(takes)
+            return super().reach(point)
+
+    def more_comes(timeout):
+        harness.clock.wait(max(timeout, 0.001))
+        harness.send("in", [{"n": len(begun)}])
+        orders.stopping = len(begun) == 6
+
+    harness.broker.idle = more_comes
+    with harness.user_code():
+        process.attempt(Slow()).task(harness.plan.components[0], 0, orders, figures).run()
+    between = [later - former for former, later in pairwise(begun[1:6])]
+    assert between == pytest.approx([apart] * 4, abs=0.01)
+
+
 def test_an_order_to_skip_hands_the_record_to_its_policy(harness_of):
     harness = harness_of(COUNTED, "def work(row):\n    assert row['n'] != 2, 'never returns'\n    return row\n")
     harness.send("in", [{"n": 1}, {"n": 2}, {"n": 3}])
