@@ -56,7 +56,7 @@ def spark_error(job: Hosted) -> WorldError:
 
 
 def not_started(component: str, reason: str) -> WorldError:
-    """The last line of what Spark says is the error itself, or the last before the Java part begins."""
+    """Of all that Spark says, the first line that names an error and what it is about; Python's come before Java's."""
     said = [line.strip() for line in reason.splitlines() if line.strip() and not line.strip().startswith("at ")]
     raised = next((line for line in said if re.match(r"[A-Za-z_.]*(Error|Exception): ", line)), said[0] if said else "")
     hint = "look at 'py_files', 'archives' and at Python on the executors; --verbose shows more"

@@ -47,7 +47,7 @@ _COMMITS_APART, _LONGEST = 5.0, 10.0
 """While behind, commits begin so many times as long apart as the last one took, so that they take a fifth of the time; and at most so many
 seconds."""
 _REST = 0.002
-"""From one commit to the next at the least: the coordinator still ends the last transaction, and has the client wait ten times as long for
+"""From the end of one commit to the next at the least: the coordinator still ends the last transaction, and has the client wait ten times as long for
 the next one if it comes too early."""
 _TOPIC_GONE = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
 _OFFSET_GONE = (KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET)
@@ -93,8 +93,8 @@ class Run:
         self._positions = positions
         self._moved = set(positions)  # all: offsets of the group that expired are mirrored again
         self._held: dict[Place, Held] = {}
-        self._last_commit, self._rested_at, self._lag_at = -_NEVER, -_NEVER, 0.0
-        """When the last commit began, and from when on there may be another."""
+        self._last_commit, self._lag_at = -_NEVER, 0.0
+        """When it began."""
         self._commit_at = self._break_at = _NEVER
         """When what was read is committed; and when that is done in the midst of a bulk, since the bulk takes too long."""
         self._mirror_at = self._clock() + _MIRROR_EVERY
@@ -440,7 +440,7 @@ class Run:
         if not self._transactions.open:
             self._transactions.begin()
             now, patience = self._clock(), self._patience()
-            self._commit_at = max(now, self._last_commit + patience, self._rested_at)
+            self._commit_at = max(now, self._last_commit + max(patience, self._commit_took + _REST))
             self._break_at = now + patience
 
     def _patience(self) -> float:
@@ -495,8 +495,7 @@ class Run:
         figures.written += self._work.taken()
         figures.commits += 1
         self._latency.committed(self._wall() * 1000)
-        ended = self._clock()
-        self._last_commit, self._commit_took, self._rested_at = started, ended - started, ended + _REST
+        self._last_commit, self._commit_took = started, self._clock() - started
         figures.commit_seconds += self._commit_took
         self._moved.clear()
         self._commit_at = self._break_at = _NEVER
