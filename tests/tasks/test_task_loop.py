@@ -156,6 +156,32 @@ def test_a_task_that_is_behind_does_not_spend_its_time_on_commits(harness_of):
     assert 2 <= figures.commits <= 6
 
 
+def test_the_last_records_of_a_backlog_do_not_wait_for_more(harness_of):
+    """While it is behind, commits that take a second are five apart; at the end there is nothing to wait for."""
+    harness = harness_of(COUNTED + "settings: {bulk_records: 2, commit_interval: 100ms}", SAME)
+    harness.send("in", [{"n": n} for n in range(110)])
+    process, orders, figures, begun, ended = harness.process(), Orders(), Figures(), [], []
+    process.start()
+
+    class Slow(Faults):
+        def reach(self, point):
+            begun.extend([harness.clock()] if point == "producer.commit_transaction" else [])
+            harness.clock.wait({"consumer.consume": 0.1, "producer.commit_transaction": 1.0}.get(point, 0.0))
+            return super().reach(point)
+
+    def at_the_end(timeout):
+        ended.append(harness.clock())
+        harness.clock.wait(timeout)
+        orders.stopping = figures.committed.get(("in", 0), 0) >= 110
+
+    harness.broker.idle = at_the_end
+    with harness.user_code():
+        process.attempt(Slow()).task(harness.plan.components[0], 0, orders, figures).run()
+    assert len(harness.sink("out")) == 110
+    assert begun[-1] - begun[-2] < 5
+    assert begun[-1] - ended[0] < 0.2
+
+
 @pytest.mark.parametrize(("takes", "apart"), [(0.4, 1.0), (1.5, 1.502)])
 def test_commits_begin_an_interval_apart_however_long_they_take(harness_of, takes, apart):
     """And where they take longer than that, the coordinator gets a moment in between."""

@@ -93,10 +93,10 @@ class Run:
         self._positions = positions
         self._moved = set(positions)  # all: offsets of the group that expired are mirrored again
         self._held: dict[Place, Held] = {}
-        self._last_commit, self._lag_at = -_NEVER, 0.0
-        """When it began."""
-        self._commit_at = self._break_at = _NEVER
-        """When what was read is committed; and when that is done in the midst of a bulk, since the bulk takes too long."""
+        self._begun, self._last_commit, self._lag_at = 0.0, -_NEVER, 0.0
+        """When the transaction and when the last commit began."""
+        self._break_at = _NEVER
+        """When what was read is committed in the midst of a bulk, since the bulk takes too long."""
         self._mirror_at = self._clock() + _MIRROR_EVERY
         self._uncommitted = 0
         self._is_behind, self._commit_took = False, 0.0
@@ -439,9 +439,15 @@ class Run:
     def _begin(self) -> None:
         if not self._transactions.open:
             self._transactions.begin()
-            now, patience = self._clock(), self._patience()
-            self._commit_at = max(now, self._last_commit + max(patience, self._commit_took + _REST))
-            self._break_at = now + patience
+            self._begun = self._clock()
+            self._break_at = self._begun + self._patience()
+
+    @property
+    def _commit_at(self) -> float:
+        """Asked anew each time: whoever has come to the end of a backlog need not wait any longer."""
+        if not self._transactions.open:
+            return _NEVER
+        return max(self._begun, self._last_commit + max(self._patience(), self._commit_took + _REST))
 
     def _patience(self) -> float:
         """From the beginning of one commit to that of the next, so that a record after a silence need not wait. Whoever waits for the end
@@ -498,5 +504,5 @@ class Run:
         self._last_commit, self._commit_took = started, self._clock() - started
         figures.commit_seconds += self._commit_took
         self._moved.clear()
-        self._commit_at = self._break_at = _NEVER
+        self._break_at = _NEVER
         self._uncommitted = 0
