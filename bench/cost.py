@@ -27,6 +27,7 @@ from bench.topics import Topics
 from whorl.config.loader import load
 from whorl.flow.check import checked
 from whorl.jobs.begin import first_positions
+from whorl.jobs.gaps import Terms
 from whorl.jobs.ground import make_own_topics, survey
 from whorl.kafka.clients import KafkaClients
 from whorl.kafka.topics import Cluster
@@ -163,6 +164,6 @@ def _laid_out(broker: str, folder: Path) -> tuple[Assignment, KafkaClients]:
     cluster.create([*ground.missing, changelog], 1)
     written = [assignment.changelog, plan.dead_letter, *(output.topic for output in component.outputs)]
     places = tuple((topic, p) for topic, count in ground.read_by(component).items() for p in range(count))
-    first = partial(first_positions, cluster, component, ground, False)
+    first = partial(first_positions, cluster, component, ground, Terms(settings))
     layout = driver.lay_out([Wanted(component.id, component.group, 1, ground.lps[component.id], places, first)])
     return replace(assignment, layout=layout[component.id], limits=dict.fromkeys(written, LIMIT)), clients
