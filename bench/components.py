@@ -260,7 +260,7 @@ def _hops(topics: Topics) -> float:
         told = {row["left"]: row["at"] for row in (json.loads(each.value()) for each in topics.read(work.sink))}
     if told.keys() != {0, HOPS}:
         raise WrongCount(f"the message was seen with {sorted(told)} hops left, not with {HOPS} and 0")
-    rate = HOPS / (told[0] - told[HOPS])
+    rate: float = HOPS / (told[0] - told[HOPS])
     print(f"hops     {HOPS:,} in {told[0] - told[HOPS]:.2f} s", flush=True)
     return rate
 

@@ -156,14 +156,14 @@ def _laid_out(broker: str, folder: Path) -> tuple[Assignment, KafkaClients]:
     driver = Driver(clients, plan.pipeline)
     uid, (component,) = driver.registration.uid, plan.components
     ground = survey(plan, cluster, None)
-    assignment = Assignment(
-        pipeline=plan.pipeline, uid=uid, component=component, layout=None, topics=ground.topics[component.id],
-        partitions=ground.partitions, limits={}, dead_letter=plan.dead_letter, settings=settings,
-    )  # fmt: skip
-    changelog = wanted_changelog(assignment.changelog, ground.lps[component.id], True)
-    cluster.create([*ground.missing, changelog], 1)
-    written = [assignment.changelog, plan.dead_letter, *(output.topic for output in component.outputs)]
+    lps = ground.lps[component.id]
     places = tuple((topic, p) for topic, count in ground.read_by(component).items() for p in range(count))
     first = partial(first_positions, cluster, component, ground, Terms(settings))
-    layout = driver.lay_out([Wanted(component.id, component.group, 1, ground.lps[component.id], places, first)])
-    return replace(assignment, layout=layout[component.id], limits=dict.fromkeys(written, LIMIT)), clients
+    layout = driver.lay_out([Wanted(component.id, component.group, 1, lps, places, first)])[component.id]
+    assignment = Assignment(
+        pipeline=plan.pipeline, uid=uid, component=component, layout=layout, topics=ground.topics[component.id],
+        partitions=ground.partitions, limits={}, dead_letter=plan.dead_letter, settings=settings,
+    )  # fmt: skip
+    cluster.create([*ground.missing, wanted_changelog(assignment.changelog, lps, True)], 1)
+    written = [assignment.changelog, plan.dead_letter, *(output.topic for output in component.outputs)]
+    return replace(assignment, limits=dict.fromkeys(written, LIMIT)), clients

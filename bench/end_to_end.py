@@ -11,6 +11,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
 from uuid import uuid4
 
@@ -109,7 +110,7 @@ def _sides(topics: Topics, stack: ExitStack, peers: bool) -> Iterable[Side]:
     stack.callback(topics.delete, plain)
     yield Side("broker", plain, plain, lambda: None)
     for guarantee, commit in COMMIT_MS.items():
-        yield _up(f"whorl_{guarantee}", topics, stack, lambda work, g=guarantee, c=commit: _whorl(work, stack, g, c))
+        yield _up(f"whorl_{guarantee}", topics, stack, partial(_whorl, stack=stack, guarantee=guarantee, commit=commit))
         if peers:
             try:
                 streams = KafkaStreams("Forward", guarantee=_JAVA[guarantee], commit=str(commit), linger="0")
@@ -117,7 +118,7 @@ def _sides(topics: Topics, stack: ExitStack, peers: bool) -> Iterable[Side]:
             except Skipped as reason:
                 print(f"kafka_streams: skipped, {reason}")
                 continue
-            yield _up(f"streams_{guarantee}", topics, stack, lambda work, s=streams: s.start(work, stack)[0].check)
+            yield _up(f"streams_{guarantee}", topics, stack, partial(_streams, streams, stack=stack))
 
 
 _JAVA = {"at_least_once": "at_least_once", "exactly_once": "exactly_once_v2"}
@@ -128,6 +129,10 @@ def _whorl(work: Work, stack: ExitStack, guarantee: str, commit: int) -> Callabl
     whorl = stack.enter_context(run_whorl("latency_python.yaml", work, temporary_folder(stack), *settings))
     stack.callback(whorl.interrupt)
     return whorl.check
+
+
+def _streams(streams: KafkaStreams, work: Work, stack: ExitStack) -> Callable[[], None]:
+    return streams.start(work, stack)[0].check
 
 
 def _up(name: str, topics: Topics, stack: ExitStack, start: Callable[[Work], Callable[[], None]]) -> Side:

@@ -76,8 +76,8 @@ class _Server:
         port = free_port(set())
         self._http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60)
         env = {"BENCH_NAME": work.name, "BENCH_SOURCE": work.source, "BENCH_SINK": work.sink}
-        command = [WHORL, "serve", "--port", str(port), "--data", folder / "server", "--broker", work.broker]
-        self._process = Process(command, LOGS / f"{work.name}-serve.log", env | spark_files_in(folder))
+        where = ["--port", str(port), "--data", str(folder / "server"), "--broker", work.broker]
+        self._process = Process([WHORL, "serve", *where], LOGS / f"{work.name}-serve.log", env | spark_files_in(folder))
         self._job = ""
 
     def __enter__(self) -> _Server:

@@ -18,7 +18,7 @@ from bench.failures import WrongCount
 from bench.peers import Work
 from bench.processes import temporary_folder
 from bench.query import against_bare, in_turns, loaded, throughput
-from bench.query_sides import Bare, WhorlQuery
+from bench.query_sides import Bare, Side, WhorlQuery
 from bench.throughput import SKIPPED
 from bench.topics import Topics
 from bench.whorl_side import run_whorl
@@ -55,7 +55,7 @@ def main(options: Namespace) -> int:
 def _transforms(topics: Topics, options: Namespace) -> float:
     count = options.records
     job = loaded(topics, "ten", records.json(count), count, records.kept(count), options.max_per_batch)
-    sides = [Bare("ten"), WhorlQuery("overhead.yaml", "at_least_once")]
+    sides: list[Side] = [Bare("ten"), WhorlQuery("overhead.yaml", "at_least_once")]
     return against_bare(in_turns(sides, job, topics, options.runs, throughput), "at_least_once")
 
 

@@ -84,21 +84,25 @@ def main(options: Namespace) -> int:
 def _sql(topics: Topics, options: Namespace) -> Figures:
     count = options.records
     job = loaded(topics, "sql", records.json(count), count, records.kept(count), options.max_per_batch)
-    sides = [Bare("sql"), WhorlQuery("query_sql.yaml", "at_least_once"), WhorlQuery("query_sql.yaml", "exactly_once")]
+    sides: list[Side] = [
+        Bare("sql"),
+        WhorlQuery("query_sql.yaml", "at_least_once"),
+        WhorlQuery("query_sql.yaml", "exactly_once"),
+    ]
     return in_turns(sides, job, topics, options.runs, throughput)
 
 
 def _window(topics: Topics, options: Namespace) -> Figures:
     count = options.records
     job = loaded(topics, "window", records.timed(count), count, records.closed(count), options.max_per_batch)
-    sides = [Bare("window"), WhorlQuery("query_window.yaml", "exactly_once")]
+    sides: list[Side] = [Bare("window"), WhorlQuery("query_window.yaml", "exactly_once")]
     return in_turns(sides, job, topics, options.runs, throughput)
 
 
 def _small(topics: Topics, options: Namespace) -> Figures:
     count = SMALL * options.batches
     job = loaded(topics, "batch", records.json(count), count, records.kept(count), SMALL)
-    sides = [Bare("batch"), WhorlQuery("query_sql.yaml", "exactly_once")]
+    sides: list[Side] = [Bare("batch"), WhorlQuery("query_sql.yaml", "exactly_once")]
     return in_turns(sides, job, topics, options.runs, _batch_ms)
 
 

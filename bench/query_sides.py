@@ -60,7 +60,7 @@ class Bare:
 
 class WhorlQuery:
     def __init__(self, pipeline: str, guarantee: Guarantee) -> None:
-        self.name = guarantee
+        self.name: str = guarantee
         self._pipeline = pipeline
 
     def start(self, run: QueryWork, stack: ExitStack) -> Process:

@@ -153,7 +153,7 @@ def _kept(work: Work, now: int) -> Kept:
         if entry.is_timer:
             kept.timers.add((key, milliseconds(entry.value["time"])))
         else:
-            kept.values[key, entry.state] = entry.value, entry.expires and milliseconds(entry.expires)
+            kept.values[key, entry.state] = entry.value, milliseconds(entry.expires) if entry.expires else None
     return kept
 
 

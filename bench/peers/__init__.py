@@ -78,7 +78,7 @@ class KafkaStreams(Peer):
         folder = temporary_folder(stack)
         arguments = (work.broker, work.name, work.source, work.sink, folder / "state")
         options = ("-Xms1g", "-Xmx1g", f"-Djava.io.tmpdir={folder}", *self._options, "-cp", where)
-        command = (java, *options, self._program, *arguments)
+        command: list[str | Path] = [java, *options, self._program, *arguments]
         return [stack.enter_context(Process(command, LOGS / f"{work.name}.log"))]
 
 

@@ -40,6 +40,7 @@ from whorl.state.states import ListState, MapState, ValueState
 
 if TYPE_CHECKING:
     from whorl.pipelines.pipeline import Pipeline
+    from whorl.processor.processor import StreamProcessor
     from whorl.reading.frame import read_state
     from whorl.reading.table import read_table
 
