@@ -13,7 +13,7 @@ import threading
 import time
 from argparse import ArgumentParser, Namespace
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -31,6 +31,7 @@ from whorl.jobs.gaps import Terms
 from whorl.jobs.ground import make_own_topics, survey
 from whorl.kafka.clients import KafkaClients
 from whorl.kafka.topics import Cluster
+from whorl.plan import naming
 from whorl.plan.planner import make_plan
 from whorl.tasks.assignment import Assignment
 from whorl.tasks.changelog import wanted_changelog
@@ -157,13 +158,14 @@ def _laid_out(broker: str, folder: Path) -> tuple[Assignment, KafkaClients]:
     uid, (component,) = driver.registration.uid, plan.components
     ground = survey(plan, cluster, None)
     lps = ground.lps[component.id]
+    changelog = naming.changelog_topic(plan.pipeline, uid, component.id)
+    cluster.create([*ground.missing, wanted_changelog(changelog, lps, True)], 1)
     places = tuple((topic, p) for topic, count in ground.read_by(component).items() for p in range(count))
     first = partial(first_positions, cluster, component, ground, Terms(settings))
-    layout = driver.lay_out([Wanted(component.id, component.group, 1, lps, places, first)])[component.id]
+    layout = driver.lay_out([Wanted(component.id, component.group, 1, lps, places, first)])
+    written = [changelog, plan.dead_letter, *(output.topic for output in component.outputs)]
     assignment = Assignment(
-        pipeline=plan.pipeline, uid=uid, component=component, layout=layout, topics=ground.topics[component.id],
-        partitions=ground.partitions, limits={}, dead_letter=plan.dead_letter, settings=settings,
+        pipeline=plan.pipeline, uid=uid, component=component, layout=layout[component.id], topics=ground.topics[component.id],
+        partitions=ground.partitions, limits=dict.fromkeys(written, LIMIT), dead_letter=plan.dead_letter, settings=settings,
     )  # fmt: skip
-    cluster.create([*ground.missing, wanted_changelog(assignment.changelog, lps, True)], 1)
-    written = [assignment.changelog, plan.dead_letter, *(output.topic for output in component.outputs)]
-    return replace(assignment, limits=dict.fromkeys(written, LIMIT)), clients
+    return assignment, clients
