@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from whorl.pace import Pace, far
@@ -27,6 +27,7 @@ def test_slower_work_never_makes_it_faster(rate: float, records: int, one: float
     assert slow.rate is not None and fast.rate is not None and slow.rate <= fast.rate
 
 
+@example(interval=0.125, overhead=0.4375, each=0.00390625, start=1)  # from a single record up
 @given(st.floats(0.05, 5), st.floats(0, 0.5), st.floats(1e-6, 1e-2), st.integers(1, 6))
 def test_it_comes_to_take_about_the_interval(interval: float, overhead: float, each: float, start: int) -> None:
     """Of work with a fixed cost, below half of the interval, and one for each record, behind which there is always more."""

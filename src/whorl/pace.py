@@ -28,7 +28,7 @@ class Pace:
     @property
     def most(self) -> int | None:
         """Records to take at a time; None: as many as there are."""
-        return None if self.rate is None else max(int(self.rate * self.interval), 1)
+        return None if self.rate is None else max(round(self.rate * self.interval), 1)
 
     def after(self, records: int, seconds: float) -> Pace:
         """What is right now that so many took so long."""
